@@ -1,1 +1,5 @@
 //! Tables of a case.
+
+pub mod cell;
+pub mod rows;
+pub mod schema;
