@@ -1,0 +1,145 @@
+-- id: verdicts
+-- title: one grade per delivered response, from what is exposed and what is disclosed
+-- needs: exchanges, findings, overlaps, exposure, exposed_calls, foreign_spans, response_twins, disclosures, assessability, gateway_cache, call_requests
+-- version: 1
+-- why: two axes, because "computed on memory it did not own" and "shows foreign text" are
+--      different questions; the grade is derived from both and from nothing else
+WITH disclosed AS (
+    SELECT exchange_id, MAX(disclosure_rank) AS disclosure_rank
+    FROM disclosures
+    GROUP BY exchange_id
+),
+ranked_sources AS (
+    SELECT
+        t.exchange_id,
+        s.source_tenant,
+        s.source_exchange_id,
+        ROW_NUMBER() OVER (
+            PARTITION BY t.exchange_id
+            ORDER BY
+                CASE WHEN s.source_carries THEN 0 ELSE 1 END,
+                s.novel_weight DESC,
+                s.lag_ms DESC NULLS LAST,
+                s.source_exchange_id,
+                s.field,
+                s.response_start
+        ) AS source_rank
+    FROM foreign_spans AS s
+    JOIN response_twins AS t ON t.twin_exchange_id = s.exchange_id
+),
+shared AS (
+    SELECT t.exchange_id, COUNT(*) AS spans
+    FROM overlaps AS o
+    JOIN response_twins AS t ON t.twin_exchange_id = o.exchange_id
+    WHERE o.carriers > 1 AND o.novel_weight >= 24
+    GROUP BY t.exchange_id
+),
+counted AS (
+    SELECT call_id, COUNT(*) AS findings
+    FROM findings
+    WHERE call_id IS NOT NULL
+    GROUP BY call_id
+),
+judged AS (
+    SELECT
+        d.exchange_id,
+        d.call_id,
+        COALESCE(
+            CASE WHEN d.role = 'gateway' THEN d.request_id END, r.request_id, d.request_id
+        ) AS request_id,
+        d.tenant,
+        d.excluded,
+        d.t_start,
+        CASE
+            WHEN c.exposure_rank = 2 THEN 'proven'
+            WHEN c.exposure_rank = 1 THEN 'likely'
+            WHEN x.known THEN 'none'
+            ELSE 'unknown'
+        END AS exposure,
+        CASE
+            WHEN p.disclosure_rank = 2 AND d.tenant IS NOT NULL THEN 'proven'
+            WHEN p.disclosure_rank >= 1 AND d.tenant IS NOT NULL THEN 'likely'
+            WHEN g.exchange_id IS NOT NULL THEN 'none_found'
+            WHEN a.assessable THEN 'none_found'
+            ELSE 'not_assessable'
+        END AS disclosure,
+        g.exchange_id IS NOT NULL AS cached,
+        COALESCE(h.spans, 0) > 0 AS shared_text,
+        COALESCE(c.exposure_rank, 0) > 0 AND COALESCE(c.firm, 0) = 0 AS limit_band,
+        b.source_tenant,
+        b.source_exchange_id,
+        COALESCE(n.findings, 0) AS findings,
+        a.encrypted,
+        a.ids_only,
+        a.no_foreign_corpus,
+        a.not_searched,
+        a.own_prompt_incomplete,
+        a.response_incomplete,
+        a.stateful,
+        a.tenant_unknown,
+        a.text_absent,
+        a.time_unknown,
+        a.unlogged_image
+    FROM exchanges AS d
+    JOIN exposure AS x ON x.exchange_id = d.exchange_id
+    JOIN assessability AS a ON a.exchange_id = d.exchange_id
+    LEFT JOIN exposed_calls AS c ON c.call_id = d.call_id
+    LEFT JOIN call_requests AS r ON r.call_id = d.call_id
+    LEFT JOIN disclosed AS p ON p.exchange_id = d.exchange_id
+    LEFT JOIN ranked_sources AS b ON b.exchange_id = d.exchange_id AND b.source_rank = 1
+    LEFT JOIN gateway_cache AS g ON g.exchange_id = d.exchange_id
+    LEFT JOIN shared AS h ON h.exchange_id = d.exchange_id
+    LEFT JOIN counted AS n ON n.call_id = d.call_id
+    WHERE d.delivered AND d.in_window
+),
+graded AS (
+    SELECT
+        j.*,
+        CASE
+            WHEN disclosure = 'proven' THEN 'confirmed'
+            WHEN disclosure = 'likely' THEN 'probable'
+            WHEN cached THEN 'cleared'
+            WHEN exposure IN ('likely', 'proven') THEN 'possible'
+            WHEN disclosure = 'none_found' THEN 'cleared'
+            ELSE 'not_assessable'
+        END AS grade
+    FROM judged AS j
+)
+SELECT
+    exchange_id,
+    request_id,
+    call_id,
+    tenant,
+    grade,
+    exposure,
+    disclosure,
+    CAST(NULL AS DOUBLE) AS score,
+    CASE
+        WHEN grade IN ('confirmed', 'probable') THEN 'kv_leak'
+        WHEN cached THEN 'gateway_cache'
+        WHEN shared_text THEN 'shared_text'
+    END AS cause,
+    CAST(NULL AS INTEGER) AS generation,
+    excluded,
+    CASE WHEN grade IN ('confirmed', 'probable') THEN source_tenant END AS source_tenant,
+    CASE WHEN grade IN ('confirmed', 'probable') THEN source_exchange_id END AS source_exchange_id,
+    findings,
+    t_start AS event_time,
+    SUBSTR(
+        CASE WHEN exposure = 'unknown' THEN ',capacity_unknown' ELSE '' END
+        || CASE WHEN encrypted THEN ',encrypted' ELSE '' END
+        || CASE WHEN ids_only THEN ',ids_only' ELSE '' END
+        || CASE WHEN limit_band THEN ',limit_band' ELSE '' END
+        || CASE WHEN no_foreign_corpus THEN ',no_foreign_corpus' ELSE '' END
+        || CASE WHEN not_searched THEN ',not_searched' ELSE '' END
+        || CASE WHEN own_prompt_incomplete THEN ',own_prompt_incomplete' ELSE '' END
+        || CASE WHEN response_incomplete THEN ',response_incomplete' ELSE '' END
+        || CASE WHEN stateful THEN ',stateful' ELSE '' END
+        || CASE WHEN tenant_unknown THEN ',tenant_unknown' ELSE '' END
+        || CASE WHEN text_absent THEN ',text_absent' ELSE '' END
+        || CASE WHEN time_unknown THEN ',time_unknown' ELSE '' END
+        || CASE WHEN unlogged_image THEN ',unlogged_image' ELSE '' END,
+        2
+    ) AS reasons
+FROM graded
+ORDER BY exchange_id

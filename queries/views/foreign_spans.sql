@@ -1,0 +1,103 @@
+-- id: foreign_spans
+-- title: overlap rows that count as foreign text, with the disclosure each one supports
+-- needs: overlaps, exchanges, exposed_calls
+-- version: 1
+-- why: one independent carrier, twelve words, and a direction in time; all else is shared text
+WITH eligible AS (
+    SELECT
+        o.exchange_id,
+        e.call_id,
+        o.source_exchange_id,
+        o.source_tenant,
+        o.source_side,
+        o.source_field,
+        o.field,
+        o.response_start,
+        o.response_end,
+        o.source_start,
+        o.source_end,
+        o.tokens,
+        o.novel_tokens,
+        o.novel_weight,
+        o.carriers,
+        COALESCE(o.source_carries, TRUE) AS source_carries,
+        o.lag_ms,
+        COALESCE(o."order", 'unknown') AS time_order,
+        o.same_share_group,
+        COALESCE(o.at_cut, FALSE) AS at_cut,
+        o.span_hmac,
+        COALESCE(e.own_prompt_complete, FALSE) AS own_prompt_complete,
+        COALESCE(x.exposure_rank, 0) > 0 AS exposed,
+        COALESCE(x.exposure_rank, 0) > 0 AND COALESCE(x.firm, 0) = 0 AS limit_band,
+        COALESCE(x.firm, 0) = 1 AS firm
+    FROM overlaps AS o
+    JOIN exchanges AS e ON e.exchange_id = o.exchange_id
+    LEFT JOIN exchanges AS s ON s.exchange_id = o.source_exchange_id
+    LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
+    WHERE e.in_window
+        AND o.novel_weight >= 24
+        AND o.carriers = 1
+        AND COALESCE(o."order", 'unknown') <> 'after'
+        -- Two answers in flight together: which one came first is unknown.
+        AND NOT (
+            o.source_side = 'response'
+            AND COALESCE(o."order", 'unknown') = 'overlap'
+            AND COALESCE(o.lag_ms, 0) <= 0
+        )
+        -- The gateway's cache handed over the answer to the same prompt.
+        AND NOT (
+            COALESCE(e.cache_hit, FALSE)
+            AND COALESCE(e.prompt_hmac = s.prompt_hmac, FALSE)
+        )
+)
+SELECT
+    r.exchange_id,
+    r.call_id,
+    r.source_exchange_id,
+    r.source_tenant,
+    r.source_side,
+    r.source_field,
+    r.field,
+    r.response_start,
+    r.response_end,
+    r.source_start,
+    r.source_end,
+    r.tokens,
+    r.novel_tokens,
+    r.novel_weight,
+    r.carriers,
+    r.source_carries,
+    r.lag_ms,
+    r.time_order,
+    r.same_share_group,
+    r.at_cut,
+    r.span_hmac,
+    r.own_prompt_complete,
+    r.exposed,
+    r.limit_band,
+    CASE
+        WHEN r.firm
+            AND COALESCE(r.same_share_group, TRUE)
+            AND (
+                r.time_order = 'before'
+                OR (r.time_order = 'overlap' AND r.source_side = 'prompt' AND r.lag_ms >= 0)
+                OR (r.time_order = 'overlap' AND r.source_side = 'response' AND r.lag_ms > 0)
+            )
+            THEN 'proven'
+        ELSE 'likely'
+    END AS disclosure
+FROM eligible AS r
+-- A victim that repeats the text is not its owner: the owner's row stands for it.
+WHERE NOT (
+    NOT r.source_carries
+    AND EXISTS (
+        SELECT 1
+        FROM eligible AS c
+        WHERE c.exchange_id = r.exchange_id
+            AND c.field = r.field
+            AND c.source_carries
+            AND c.response_start < r.response_end
+            AND c.response_end > r.response_start
+            AND 2 * c.novel_weight >= r.novel_weight
+    )
+)
