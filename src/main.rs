@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod commands;
 mod config;
+mod fitness;
 mod messages;
 mod outcome;
 mod pipeline;

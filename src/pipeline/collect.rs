@@ -361,7 +361,7 @@ struct Spill {
 
 impl Spill {
     fn create(path: &Path) -> Result<Spill> {
-        let file = pentimento_store::case::create_private(path)?;
+        let file = super::scratch::create_file(path)?;
         let reader = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
         Ok(Spill { writer: BufWriter::with_capacity(1 << 20, file), reader, length: 0 })
     }

@@ -17,9 +17,10 @@ use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_core::overlap::{Fields, Limits, Partial, PassKind, Row, Search, Settings, Stats, Subject};
 use pentimento_store::case::CaseFolder;
-use pentimento_store::reader::rows;
+use pentimento_store::manifest::TableDigest;
+use pentimento_store::reader::read_rows;
 use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow, TextRow};
-use pentimento_store::writer::TableWriter;
+use pentimento_store::writer::WriteOptions;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::RwLock;
@@ -59,7 +60,7 @@ struct Corpus {
 ///
 /// # Errors
 /// An integrity failure where a source changed since ingest; and where the case cannot be written.
-pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<Stats> {
+pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, Stats)> {
     let corpus = Corpus::read(job.case)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
@@ -87,23 +88,22 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<Stats> {
         .into_inner()
         .map_err(|_| failure(FailureKind::Internal, "a worker of the overlap search failed"))?
         .finish();
-    let mut writer = TableWriter::<OverlapRow>::create(job.case)?;
+    let mut writer = job.case.writer::<OverlapRow>(WriteOptions::default())?;
     for row in &outcome.rows {
         writer.push(&corpus.overlap_row(row))?;
     }
-    writer.finish()?;
-    Ok(outcome.stats)
+    Ok((TableDigest::from(&writer.finish()?), outcome.stats))
 }
 
 /// Writes `texts`, which the user asked for.
 ///
 /// # Errors
 /// As [`detect`].
-pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<()> {
+pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDigest> {
     let corpus = Corpus::read(job.case)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
     progress.stage("keep text", total_bytes(&corpus.inputs, &settings.stdin_copy));
-    let mut writer = TableWriter::<TextRow>::create(job.case)?;
+    let mut writer = job.case.writer::<TextRow>(WriteOptions::default())?;
     for (number, input) in corpus.inputs.iter().enumerate() {
         let work = Texts { corpus: &corpus, locators: &corpus.locators[number] };
         scan_source(input, &settings, false, progress, &work, |_, rows| {
@@ -113,8 +113,7 @@ pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<()> {
             Ok(())
         })?;
     }
-    writer.finish()?;
-    Ok(())
+    Ok(TableDigest::from(&writer.finish()?))
 }
 
 fn write_lock(search: &RwLock<Search>) -> Result<std::sync::RwLockWriteGuard<'_, Search>> {
@@ -258,7 +257,7 @@ impl Corpus {
     fn read(case: &CaseFolder) -> Result<Corpus> {
         let mut inputs = Vec::new();
         let mut source_numbers = BTreeMap::new();
-        for row in rows::<SourceRow>(case)? {
+        for row in read_rows::<SourceRow>(&case.tables())? {
             let row = row?;
             source_numbers.insert(row.source_id.clone(), inputs.len());
             inputs.push(input_of(&row));
@@ -276,7 +275,7 @@ impl Corpus {
             calls: Interner::default(),
             nodes: Interner::default(),
         };
-        for row in rows::<ExchangeRow>(case)? {
+        for row in read_rows::<ExchangeRow>(&case.tables())? {
             let row = row?;
             let source = *source_numbers
                 .get(&row.source_id)

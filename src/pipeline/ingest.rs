@@ -6,6 +6,7 @@ use super::collect::{Collector, Window};
 use super::discover::{Input, Place};
 use super::draft::{RecordOut, record_out};
 use super::scan::{BlockWork, ScanSettings, scan_source};
+use super::scratch;
 use crate::config::Config;
 use crate::progress::Progress;
 use crate::settings::{Mode, Resources};
@@ -13,8 +14,9 @@ use anyhow::{Context, Result};
 use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_store::case::CaseFolder;
-use pentimento_store::rows::{CapacityRow, ExchangeRow, RejectRow, SourceRow};
-use pentimento_store::writer::TableWriter;
+use pentimento_store::rows::{ExchangeRow, Row, SourceRow};
+use pentimento_store::manifest::TableDigest;
+use pentimento_store::writer::{Partitioned, TableWriter, WriteOptions};
 use std::path::PathBuf;
 
 /// What ingest is to do.
@@ -43,6 +45,8 @@ pub struct Ingested {
     pub links: LinkSummary,
     /// Exchanges written.
     pub exchanges: u64,
+    /// Tables written.
+    pub tables: Vec<TableDigest>,
 }
 
 /// Scan settings of a job.
@@ -59,7 +63,7 @@ pub fn scan_settings(config: &Config, resources: &Resources, case: &CaseFolder) 
 
 /// Where standard input is kept aside while a run needs it again.
 pub fn stdin_copy(case: &CaseFolder) -> PathBuf {
-    case.temp_dir().join("stdin")
+    scratch::folder(case).join("stdin")
 }
 
 /// Bytes to read, as far as the file system tells.
@@ -97,7 +101,7 @@ impl BlockWork for Decode {
 pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     let settings = scan_settings(job.config, &job.resources, job.case);
     keep_stdin(job, &settings)?;
-    let spill = job.case.temp_dir().join("rows.spill");
+    let spill = scratch::folder(job.case).join("rows.spill");
     let mut collector = Collector::new(job.config, job.window, &spill)?;
     progress.stage("ingest", total_bytes(job.inputs, &settings.stdin_copy));
     let work = Decode { case_key: job.case_key };
@@ -110,17 +114,26 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     }
     collector.finish_spill()?;
     progress.stage("link", 0);
-    let mut writer = TableWriter::<ExchangeRow>::create(job.case)?;
+    let mut writer: TableWriter<ExchangeRow> = job.case.writer(WriteOptions::default())?;
     let links = assemble(&mut collector, job.config, job.mode, |row| Ok(writer.push(&row)?))?;
-    let exchanges = writer.finish()?;
-    let written: i64 = collector.sources.iter().map(|s| s.exchanges).sum();
+    let summary = writer.finish()?;
+    let taken: i64 = collector.sources.iter().map(|s| s.exchanges).sum();
     anyhow::ensure!(
-        exchanges == written as u64,
-        "{exchanges} exchanges written, {written} taken in: please report this"
+        summary.rows == taken,
+        "{} exchanges written, {taken} taken in: please report this",
+        summary.rows
     );
-    write_side_tables(job, &collector)?;
+    let mut tables = vec![TableDigest::from(&summary)];
+    tables.push(write_table(job.case, collector.sources.iter().cloned())?);
+    tables.push(write_table(job.case, collector.rejects.iter().cloned())?);
+    tables.push(write_table(job.case, capacity_rows(job.config).into_iter())?);
     std::fs::remove_file(&spill).with_context(|| format!("cannot remove `{}`", spill.display()))?;
-    Ok(Ingested { sources: std::mem::take(&mut collector.sources), links, exchanges })
+    Ok(Ingested {
+        sources: std::mem::take(&mut collector.sources),
+        links,
+        exchanges: summary.rows as u64,
+        tables,
+    })
 }
 
 /// Records of a block, then what the framer refused behind them.
@@ -134,37 +147,19 @@ fn take_block(collector: &mut Collector<'_>, block: &Block, outs: Vec<RecordOut>
     Ok(())
 }
 
-fn write_side_tables(job: &IngestJob<'_>, collector: &Collector<'_>) -> Result<()> {
-    for source in &collector.sources {
-        let parts = source.records_exchange
-            + source.records_event
-            + source.records_other
-            + source.records_rejected
-            + source.records_duplicate
-            + source.records_out_of_window;
-        anyhow::ensure!(
-            source.records_read == parts,
-            "source {} read {} records but accounts for {parts}: please report this",
-            source.source_id,
-            source.records_read
-        );
+/// Writes a whole table from rows in their order.
+///
+/// # Errors
+/// Where the case cannot be written.
+pub fn write_table<R: Row + Partitioned>(
+    case: &CaseFolder,
+    rows: impl Iterator<Item = R>,
+) -> Result<TableDigest> {
+    let mut writer: TableWriter<R> = case.writer(WriteOptions::default())?;
+    for row in rows {
+        writer.push(&row)?;
     }
-    let mut sources = TableWriter::<SourceRow>::create(job.case)?;
-    for row in &collector.sources {
-        sources.push(row)?;
-    }
-    sources.finish()?;
-    let mut rejects = TableWriter::<RejectRow>::create(job.case)?;
-    for row in &collector.rejects {
-        rejects.push(row)?;
-    }
-    rejects.finish()?;
-    let mut capacity = TableWriter::<CapacityRow>::create(job.case)?;
-    for row in capacity_rows(job.config) {
-        capacity.push(&row)?;
-    }
-    capacity.finish()?;
-    Ok(())
+    Ok(TableDigest::from(&writer.finish()?))
 }
 
 /// Later passes read the sources again, which standard input does not allow.
@@ -172,7 +167,7 @@ fn keep_stdin(job: &IngestJob<'_>, settings: &ScanSettings) -> Result<()> {
     if !job.inputs.iter().any(|i| i.place == Place::Stdin) {
         return Ok(());
     }
-    let mut copy = pentimento_store::case::create_private(&settings.stdin_copy)?;
+    let mut copy = scratch::create_file(&settings.stdin_copy)?;
     std::io::copy(&mut std::io::stdin().lock(), &mut copy)
         .context("cannot keep standard input aside in the case folder")?;
     Ok(())

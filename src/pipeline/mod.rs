@@ -10,3 +10,4 @@ pub mod ingest;
 pub mod intern;
 pub mod open;
 pub mod scan;
+pub mod scratch;
