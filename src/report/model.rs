@@ -1,6 +1,6 @@
 //! The one typed value that every report format is made from: plain data, no Arrow, no clock.
 //!
-//! Whoever fills a [`Report`] sets the facts and then calls [`Report::finish`](super::finish),
+//! Whoever fills a [`Report`] sets the facts and then calls [`Report::finish`],
 //! which derives the sentence, the limits and the next steps. Counts are of delivered responses
 //! unless a field says otherwise. Strings are raw here; the renderers make them safe. Nothing in
 //! it may hold text of a prompt or a response, except
