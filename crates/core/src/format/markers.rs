@@ -9,17 +9,16 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Whole texts that stand for a text which was not logged.
-const PLACEHOLDERS: [&str; 4] = [
-    "redacted-by-litellm",
-    "__REDACTED__",
-    "REDACTED",
-    "[REDACTED]",
-];
+const PLACEHOLDERS: [&str; 3] = ["__REDACTED__", "REDACTED", "[REDACTED]"];
+
+/// LiteLLM's placeholder, in place of whole messages.
+const LITELLM_PLACEHOLDER: &str = "redacted-by-litellm";
 
 /// A mark may be this long; what claims to be longer is text.
 const MAX_MARK_BYTES: usize = 300;
 
 static TRUNCATED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("truncated"));
+static LITELLM: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(LITELLM_PLACEHOLDER));
 static REDACTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("__REDACTED__"));
 
 /// Turns all marks into cut borders; the state that follows from them, if there are any.
@@ -37,6 +36,14 @@ pub fn seal(field: &mut FieldText) -> Option<ContentState> {
     let marks = found.len();
     for at in REDACTED.find_iter(field.text.as_bytes()) {
         found.push(at..at + "__REDACTED__".len());
+    }
+    for at in LITELLM.find_iter(field.text.as_bytes()) {
+        let end = at + LITELLM_PLACEHOLDER.len();
+        let edge = |byte: Option<&u8>| byte.is_none_or(|b| *b == b'\n');
+        let bytes = field.text.as_bytes();
+        if edge(at.checked_sub(1).and_then(|i| bytes.get(i))) && edge(bytes.get(end)) {
+            found.push(at..end);
+        }
     }
     let redacted = found.len() > marks;
     for range in found {

@@ -7,9 +7,12 @@
 pub mod body;
 pub mod frame;
 pub mod json;
+pub mod litellm;
 pub mod markers;
 pub mod native;
+pub mod openai;
 mod repair;
+pub mod sglang;
 pub mod time;
 
 use crate::exchange::{Exchange, RecordKind, RejectReason};
@@ -58,7 +61,12 @@ impl fmt::Debug for dyn LogFormat {
 
 /// All formats; where two are equally sure, the earlier one is taken.
 pub fn table() -> &'static [&'static dyn LogFormat] {
-    &[&native::Native]
+    &[
+        &native::Native,
+        &sglang::SglangJson,
+        &litellm::Litellm,
+        &openai::OpenAi,
+    ]
 }
 
 /// The format of a name.

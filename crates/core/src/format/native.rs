@@ -89,7 +89,18 @@ impl LogFormat for Native {
             return 0;
         };
         let count = |known: &[&str]| keys.iter().filter(|k| known.contains(&k.as_str())).count();
-        let pair = ["request", "req", "request_body", "body", "event", "obj"];
+        let pair = [
+            "request",
+            "req",
+            "request_body",
+            "body",
+            "event",
+            "obj",
+            "choices",
+            "completion",
+            "output",
+            "response_body",
+        ];
         let foreign = count(&pair);
         match (count(&TEXT_KEYS), count(&OWN_KEYS)) {
             _ if foreign > 0 => 10,

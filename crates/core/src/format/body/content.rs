@@ -80,9 +80,9 @@ impl Gathered {
         if message.entries().is_empty() {
             return self.content(message);
         }
-        if !message.has("content") && message.has("type") {
-            self.part(message);
-        } else if matches!(message.str_of("type"), Some("tool_result" | "reasoning")) {
+        let kind = message.str_of("type");
+        let own_shape = matches!(kind, Some("tool_result" | "reasoning"));
+        if own_shape || (kind.is_some() && !message.has("content")) {
             self.part(message);
         } else if let Some(content) = message.some("content") {
             self.reasoning_of(message);

@@ -159,10 +159,8 @@ impl Request {
                     self.push_prompt(text);
                 }
             }
-            Json::Array(items) if !items.is_empty() => {
-                if self.prompts.is_empty() {
-                    self.state = ContentState::IdsOnly;
-                }
+            Json::Array(items) if !items.is_empty() && self.prompts.is_empty() => {
+                self.state = ContentState::IdsOnly;
             }
             Json::Str(text) => self.push_prompt(text),
             _ => {}
