@@ -11,10 +11,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 4] = [
+const FOLDERS: [(&str, &str); 5] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
+    ("sglang-text", "sglang_text"),
     ("litellm", "litellm"),
 ];
 
@@ -22,8 +23,8 @@ fn samples() -> Vec<(PathBuf, &'static str)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample_logs");
     let mut found = Vec::new();
     for (folder, format) in FOLDERS {
-        for entry in fs::read_dir(root.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(root.join(folder)).expect("a folder of samples") {
+            let path = entry.expect("a readable folder").path();
             if !path.to_string_lossy().ends_with(".expected.json") {
                 found.push((path, format));
             }
@@ -46,7 +47,7 @@ fn sniff(block: &Block) -> &'static dyn LogFormat {
         .iter()
         .map(|span| block.record(span))
         .collect();
-    sniff_source(&records).unwrap()
+    sniff_source(&records).expect("a known format")
 }
 
 fn context(name: &str) -> DecodeContext<'_> {

@@ -73,6 +73,26 @@ pub fn cut(field: &mut FieldText, range: Range<usize>) {
     field.borders.splice(from..to.max(from), [border]);
 }
 
+/// Marks the end of a text as cut.
+pub fn cut_end(field: &mut FieldText) {
+    let end = field.text.len();
+    cut(field, end..end);
+}
+
+/// Whether a text that is no whole JSON begins as a request or response body does.
+pub fn is_cut_body(text: &str) -> bool {
+    let head = limited(text);
+    let keys = [
+        "\"choices\"",
+        "\"messages\"",
+        "\"content\"",
+        "\"output\"",
+        "\"input\"",
+        "\"prompt\"",
+    ];
+    head.starts_with(['{', '[']) && keys.iter().any(|key| head.contains(key))
+}
+
 /// The mark around the word `truncated` at `at`, if the word is part of one.
 fn truncation_at(text: &str, at: usize) -> Option<Range<usize>> {
     let before = text.get(..at)?;

@@ -64,6 +64,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
     &[
         &native::Native,
         &sglang::SglangJson,
+        &sglang::SglangText,
         &litellm::Litellm,
         &openai::OpenAi,
     ]

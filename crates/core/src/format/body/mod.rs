@@ -116,8 +116,17 @@ pub fn expand(mut base: Exchange, request: Request, response: Response, out: &mu
     base.prompt_state = keep(base.prompt_state, request.state);
     base.response_state = keep(base.response_state, response.state);
     if let Some(error) = response.error {
-        base.outcome = Outcome::Error;
-        base.http_status = base.http_status.or(error.status);
+        if response.choices.is_empty() {
+            // Behind the first chunks the client had its 200 already, whatever the error says.
+            base.http_status = base.http_status.or(error.status);
+        }
+        if matches!(base.outcome, Outcome::Unknown | Outcome::Ok) {
+            base.outcome = match base.http_status {
+                Some(499) => Outcome::Aborted,
+                Some(400..500) => Outcome::Rejected,
+                _ => Outcome::Error,
+            };
+        }
     }
     let count = response.choices.len();
     let each = count.checked_div(request.prompts.len()).unwrap_or(0);
@@ -202,6 +211,13 @@ pub fn finish(exchange: &mut Exchange) {
     let prompted = exchange.prompt.as_ref().is_some_and(|p| !p.text.is_empty());
     if prompted && exchange.prompt_tokens == Some(0) {
         exchange.prompt_tokens = None;
+    }
+    if exchange
+        .prompt_tokens
+        .or(exchange.completion_tokens)
+        .is_none()
+    {
+        exchange.tokens_source = None;
     }
     if exchange.outcome == Outcome::Unknown {
         exchange.outcome = outcome(exchange);

@@ -68,16 +68,21 @@ impl Request {
         match body {
             Json::Str(text) => {
                 let open = text.trim_start();
+                let parsed = Json::parse(open);
                 if level < NESTED_JSON_LEVELS
                     && (open.starts_with(['{', '[']) || open.starts_with("\"{"))
-                    && let Ok(inner) = Json::parse(open)
-                    && looks_like_request(&inner)
+                    && let Ok(inner) = &parsed
+                    && looks_like_request(inner)
                 {
-                    return Request::read_nested(&inner, level + 1);
+                    return Request::read_nested(inner, level + 1);
                 }
                 let mut gathered = Gathered::prompt();
                 gathered.text(text);
                 request.take(gathered);
+                if parsed.is_err_and(|e| e.is_eof()) && markers::is_cut_body(open) {
+                    request.state = ContentState::Truncated;
+                    request.prompts.iter_mut().for_each(markers::cut_end);
+                }
             }
             Json::Array(items) if !items.is_empty() => request.prompt_value(body),
             Json::Object(_) => request.read_object(body, level),
@@ -120,6 +125,15 @@ impl Request {
             }
             Some(input) => gathered.messages(input),
             None => {}
+        }
+        // Chat templates write the tools into the prompt as JSON: they are text of the tenant too.
+        for tool in body
+            .any(&["tools", "functions"])
+            .map(Json::items)
+            .unwrap_or_default()
+        {
+            gathered.modalities.insert(Modalities::TOOL);
+            gathered.text(&tool.some("function").unwrap_or(tool).to_text());
         }
         self.take(gathered);
         if let Some(prompt) = body.some("prompt") {

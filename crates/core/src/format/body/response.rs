@@ -99,8 +99,18 @@ impl Response {
                         return Response::read_nested(&inner, level + 1);
                     }
                     Ok(_) => {}
-                    Err(_) => {
+                    Err(error) => {
                         if let Some(response) = sse::of_concatenated(open) {
+                            return response;
+                        }
+                        if error.is_eof() && markers::is_cut_body(open) {
+                            let mut response = Response::plain(text);
+                            response.state = ContentState::Truncated;
+                            let field = response
+                                .choices
+                                .iter_mut()
+                                .find_map(|c| c.response.as_mut());
+                            field.into_iter().for_each(markers::cut_end);
                             return response;
                         }
                     }
