@@ -162,9 +162,7 @@ fn decode_payload(payload: &Json<'_>, context: &DecodeContext<'_>) -> Result<Vec
     if base.outcome == Outcome::Ok && response.error.is_some() {
         base.outcome = Outcome::Error;
     }
-    let mut out = Vec::new();
-    body::expand(base, request, response, &mut out);
-    Ok(out)
+    Ok(body::expand(base, request, response)?)
 }
 
 fn times(

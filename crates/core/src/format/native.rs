@@ -215,9 +215,7 @@ impl<'a> Fields<'a> {
                 .insert(Modalities::parse(name.as_str().unwrap_or_default()));
         }
         base.extra = std::mem::take(&mut self.extra);
-        let mut out = Vec::new();
-        body::expand(base, self.request()?, self.response()?, &mut out);
-        Ok(out)
+        body::expand(base, self.request()?, self.response()?)
     }
 
     fn status(&self) -> Result<Option<u16>, RejectReason> {

@@ -212,9 +212,7 @@ fn decode_pair(record: &Json<'_>, context: &DecodeContext<'_>) -> Result<Vec<Exc
             base.extra.push(extra_field(key, value));
         }
     }
-    let mut out = Vec::new();
-    body::expand(base, asked, answered, &mut out);
-    Ok(out)
+    Ok(body::expand(base, asked, answered)?)
 }
 
 /// What stands beside the bodies under names of its own.

@@ -70,9 +70,9 @@ impl Request {
                 let open = text.trim_start();
                 let parsed = Json::parse(open);
                 if level < NESTED_JSON_LEVELS
-                    && (open.starts_with(['{', '[']) || open.starts_with("\"{"))
+                    && open.starts_with(['{', '[', '"'])
                     && let Ok(inner) = &parsed
-                    && looks_like_request(inner)
+                    && looks_like_request(inner, level)
                 {
                     return Request::read_nested(inner, level + 1);
                 }
@@ -196,7 +196,7 @@ impl Request {
     }
 }
 
-fn looks_like_request(json: &Json<'_>) -> bool {
+fn looks_like_request(json: &Json<'_>, level: u8) -> bool {
     match json {
         Json::Object(_) => {
             let keys = ["messages", "prompt", "input", "body", "contents"];
@@ -206,7 +206,10 @@ fn looks_like_request(json: &Json<'_>) -> bool {
             let message = |item: &Json<'_>| item.has("role") || item.has("content");
             !items.is_empty() && items.iter().all(message)
         }
-        Json::Str(text) => text.starts_with(['{', '[']),
+        // JSON in JSON in JSON: what counts is the innermost.
+        Json::Str(text) if level + 1 < NESTED_JSON_LEVELS => {
+            Json::parse(text).is_ok_and(|inner| looks_like_request(&inner, level + 1))
+        }
         _ => false,
     }
 }

@@ -93,9 +93,9 @@ impl Response {
             if sse::is_stream(open) {
                 return sse::of_text(open);
             }
-            if open.starts_with(['{', '[']) || open.starts_with("\"{") {
+            if open.starts_with(['{', '[', '"']) {
                 match Json::parse(open) {
-                    Ok(inner) if is_response(&inner) => {
+                    Ok(inner) if is_response(&inner, level) => {
                         return Response::read_nested(&inner, level + 1);
                     }
                     Ok(_) => {}
@@ -296,7 +296,7 @@ fn has_known_key(json: &Json<'_>) -> bool {
 }
 
 /// Whether JSON found in a string is a provider's response and not a model's JSON answer.
-fn is_response(json: &Json<'_>) -> bool {
+fn is_response(json: &Json<'_>, level: u8) -> bool {
     match json {
         Json::Object(_) => {
             json.get("choices")
@@ -306,10 +306,18 @@ fn is_response(json: &Json<'_>) -> bool {
                 || (json.has("role") && json.has("content"))
                 || ErrorBody::read(json).is_some()
                 || sse::is_event(json)
-                || json.some("body").is_some_and(is_response)
+                || json
+                    .some("body")
+                    .is_some_and(|body| is_response(body, level))
         }
-        Json::Array(items) => !items.is_empty() && items.iter().all(is_response),
-        Json::Str(text) => text.starts_with(['{', '[']),
+        Json::Array(items) => {
+            !items.is_empty() && items.iter().all(|item| is_response(item, level))
+        }
+        // JSON in JSON in JSON: what counts is the innermost.
+        Json::Str(text) if level + 1 < NESTED_JSON_LEVELS => {
+            sse::is_stream(text)
+                || Json::parse(text).is_ok_and(|inner| is_response(&inner, level + 1))
+        }
         _ => false,
     }
 }

@@ -11,6 +11,9 @@ use crate::exchange::{
 /// Characters that level 2 keeps at each end of a text (`request_logger.py`, 2048 / 2).
 const KEPT_CHARS: usize = 1024;
 
+/// Headers and labels that are looked at; a batch repeats them for each of its requests.
+const MAX_NAMES: usize = 64;
+
 /// What level 2 writes between the ends.
 const ELLIPSIS: &str = "...";
 
@@ -198,6 +201,8 @@ impl<'r, 'a> Item<'r, 'a> {
             .obj_value("custom_labels")
             .map(Json::entries)
             .unwrap_or_default()
+            .iter()
+            .take(MAX_NAMES)
         {
             let kind = format!("label:{name}");
             push_candidate(&mut exchange.tenant_candidates, &kind, Some(value));
@@ -357,6 +362,10 @@ impl<'r, 'a> Item<'r, 'a> {
     }
 
     fn extra(&self, exchange: &mut Exchange) {
+        if self.index > 0 {
+            // They belong to the whole batch and stand with its first request.
+            return;
+        }
         let fields = |value: &'r Json<'a>, prefix: &'static str, read: &'static [&'static str]| {
             value
                 .entries()

@@ -17,6 +17,9 @@ use item::{Item, nth};
 /// The format; see the module.
 pub struct SglangJson;
 
+/// Fields that a request object may have; the engine's own has about a hundred.
+const MAX_OBJ_FIELDS: usize = 1024;
+
 impl LogFormat for SglangJson {
     fn name(&self) -> &'static str {
         "sglang_json"
@@ -122,6 +125,10 @@ fn decode_record(
     let Some(obj @ Json::Object(_)) = record.some("obj") else {
         return Err(RejectReason::InvalidField.into());
     };
+    if obj.entries().len() > MAX_OBJ_FIELDS || record.entries().len() > MAX_OBJ_FIELDS {
+        // Each request of a batch looks them up again.
+        return Err(RejectReason::InvalidField.into());
+    }
     if !half && record.some("out").is_none() {
         return Err(RejectReason::InvalidField.into());
     }
