@@ -232,6 +232,21 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+/// Offset, length and digest of all records and rejects.
+fn framed(bytes: &[u8], size: usize, cap: usize, target: usize) -> Vec<(u64, u64, [u8; 32])> {
+    let mut framer = Framer::new(std::io::BufReader::with_capacity(size, bytes), cap);
+    let mut out = Vec::new();
+    while let Some(block) = framer.next_block(target) {
+        for span in &block.records {
+            let record = block.record(span);
+            let digest = *blake3::hash(record).as_bytes();
+            out.push((block.offset(span), record.len() as u64, digest));
+        }
+        out.extend(block.rejects.iter().map(|r| (r.offset, r.length, r.digest)));
+    }
+    out
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -257,6 +272,27 @@ proptest! {
         let mut rest = spliced.iter();
         for exchange in &whole {
             prop_assert!(rest.any(|other| other == exchange));
+        }
+    }
+
+    #[test]
+    fn framing_does_not_depend_on_reads(
+        soup in soup(),
+        size in 1usize..9,
+        cap in 1usize..60,
+        target in 1usize..40,
+    ) {
+        let (whole, small) = (framed(&soup, 1 << 16, cap, 1 << 20), framed(&soup, size, cap, target));
+        prop_assert_eq!(&whole, &small);
+        // Nothing is lost: what no record holds is blank or punctuation between values.
+        let mut covered = vec![false; soup.len()];
+        for (offset, length, _) in &whole {
+            let range = *offset as usize..(*offset + *length) as usize;
+            prop_assert!(covered[range.clone()].iter().all(|c| !c));
+            covered[range].iter_mut().for_each(|c| *c = true);
+        }
+        for (byte, _) in soup.iter().zip(covered).skip(3).filter(|(_, covered)| !covered) {
+            prop_assert!(b" \t\r\n\x0c,[]".contains(byte));
         }
     }
 

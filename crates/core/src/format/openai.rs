@@ -122,6 +122,21 @@ const LATENCY_S: [&str; 4] = [
     "duration_seconds",
 ];
 
+/// Names that hand-made loggers use and the native format does not.
+const FOREIGN_KEYS: [&str; 11] = [
+    "id",
+    "user",
+    "user_id",
+    "organization",
+    "org_id",
+    "team_id",
+    "api_key_hash",
+    "created_at",
+    "latency_ms",
+    "status_code",
+    "usage",
+];
+
 impl LogFormat for OpenAi {
     fn name(&self) -> &'static str {
         "openai"
@@ -152,8 +167,9 @@ impl LogFormat for OpenAi {
         let answered = has("choices") || RESPONSE_KEYS[1..].iter().any(|key| has(key));
         match (asked, answered) {
             (true, true) => 72,
-            // Also the native shape; what stands around the texts decides.
-            (true, false) if has("response") => 45,
+            // Also the native shape; names that it does not know decide.
+            (true, false) if has("response") && FOREIGN_KEYS.iter().any(|key| has(key)) => 75,
+            (true, false) if has("response") => 35,
             (false, true) if has("choices") => 30,
             (true, false) if has("request") || has("messages") => 20,
             _ => 0,

@@ -241,11 +241,16 @@ impl Response {
         let slots = [&mut choice.reasoning, &mut choice.tool];
         for (slot, value) in slots.into_iter().zip([reasoning, tool]) {
             let text = match value {
-                Some(Json::Str(text)) => text.to_string(),
-                Some(other) => other.to_text(),
+                Some(Json::Str(text)) => FieldText::of(text.as_ref()),
+                Some(calls @ Json::Array(_)) => {
+                    let mut gathered = Gathered::choice();
+                    gathered.calls(calls);
+                    gathered.tool
+                }
+                Some(other) => FieldText::of(other.to_text()),
                 None => continue,
             };
-            let mut field = FieldText::of(text);
+            let mut field = text;
             if !field.text.is_empty() && slot.is_none() {
                 markers::seal(&mut field);
                 *slot = Some(field);
