@@ -401,7 +401,7 @@ fn latency(record: &Json<'_>) -> Option<TimeMicros> {
     let millis = record.any(&LATENCY_MS).and_then(Json::as_f64);
     let seconds = record.any(&LATENCY_S).and_then(Json::as_f64);
     let millis = millis.or(seconds.map(|s| s * 1e3)).or_else(|| {
-        // Without a unit a fraction can only be seconds, and a large whole number only milliseconds.
+        // Without a unit a fraction can only be seconds, a large whole number only milliseconds.
         match record.any(&["latency", "duration", "elapsed"])? {
             Json::F64(x) if *x < 1e4 => Some(x * 1e3),
             Json::U64(n) if *n >= 1_000 => Some(*n as f64),

@@ -160,7 +160,7 @@ impl Request {
         }
     }
 
-    /// `prompt` of the legacy completions, or a bare list: text, texts, ids, lists of ids, messages.
+    /// `prompt` of the legacy completions, or a bare list: texts, ids, lists of ids, messages.
     pub fn prompt_value(&mut self, prompt: &Json<'_>) {
         match prompt {
             Json::Array(items) if items.iter().any(|i| matches!(i, Json::Object(_))) => {
