@@ -10,6 +10,7 @@ use crate::storage::{
     AtomicFile, Storage, Written, disk, owner_only, private_options, with_suffix,
 };
 use crate::writer::{Partitioned, TableWriter, WriteOptions};
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,15 @@ pub struct CaseFolder {
     storage: Arc<dyn Storage>,
     lock: Option<File>,
     previous: Option<CaseManifest>,
+}
+
+impl fmt::Debug for CaseFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaseFolder")
+            .field("root", &self.root)
+            .field("held", &self.is_held())
+            .finish_non_exhaustive()
+    }
 }
 
 impl CaseFolder {

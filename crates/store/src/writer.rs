@@ -4,11 +4,12 @@
 use crate::error::{StoreError, TableProblem};
 use crate::reader;
 use crate::rows::{BatchBuilder, Row};
-use crate::schema::{ExchangeRow, Table};
+use crate::schema::{ExchangeRow, SCHEMA_VERSION, Table};
 use crate::storage::{HashingFile, Storage, Written, disk};
 use arrow::temporal_conversions::timestamp_us_to_datetime;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeSet;
@@ -19,6 +20,11 @@ use std::sync::Arc;
 
 /// Written into each file; fixed, so that the program's version does not change the bytes.
 pub const CREATED_BY: &str = "pentimento";
+
+/// File metadata key of the table's name.
+pub const TABLE_KEY: &str = "pentimento.table";
+/// File metadata key of [`SCHEMA_VERSION`].
+pub const VERSION_KEY: &str = "pentimento.schema_version";
 
 /// Value of `dt` for rows without a usable time.
 pub const UNKNOWN_DATE: &str = "unknown";
@@ -385,6 +391,10 @@ fn properties(table: Table, options: &WriteOptions) -> WriterProperties {
     let level = ZstdLevel::try_new(3).unwrap_or_default();
     let mut builder = WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
+        .set_key_value_metadata(Some(vec![
+            KeyValue::new(TABLE_KEY.to_owned(), table.to_string()),
+            KeyValue::new(VERSION_KEY.to_owned(), SCHEMA_VERSION.to_string()),
+        ]))
         .set_compression(Compression::ZSTD(level))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_data_page_row_count_limit(20_000)

@@ -89,7 +89,7 @@ impl Write for FaultyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         act(&self.acts, self.fails_at, self.for_good)?;
         // Short writes are allowed and must not lose a byte.
-        self.file.write(&bytes[..bytes.len().min(700)])
+        self.file.write(&bytes[..bytes.len().min(3_000)])
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -110,9 +110,9 @@ fn write_all<R: Row + Partitioned>(
     rows: &[R],
 ) -> Result<TableSummary, StoreError> {
     let options = WriteOptions {
-        batch_rows: 10,
-        row_group_rows: 10,
-        part_bytes: 20_000,
+        batch_rows: 3,
+        row_group_rows: 3,
+        part_bytes: 5_000,
         ..WriteOptions::default()
     };
     let mut writer = TableWriter::create_on(Arc::new(storage), tables, options)?;
@@ -121,7 +121,7 @@ fn write_all<R: Row + Partitioned>(
 }
 
 fn each_act_fails<R: Row + Partitioned>(for_good: bool) {
-    let mut rows: Vec<R> = rows(40, 11);
+    let mut rows: Vec<R> = rows(7, 11);
     rows.sort_by_key(Partitioned::partition_value);
     let mut failures = 0;
     for fails_at in 0.. {

@@ -5,7 +5,9 @@ use crate::error::{StoreError, TableProblem};
 use crate::reader::{part_files, read_rows};
 use crate::rows::{CapacityRow, ExchangeRow, FindingRow, SourceRow, TextRow};
 use crate::schema::{DESCRIPTION_KEY, Table, UNIT_KEY};
-use crate::writer::{Partitioned, TableSummary, TableWriter, WriteOptions, date_of};
+use crate::writer::{
+    Partitioned, TABLE_KEY, TableSummary, TableWriter, VERSION_KEY, WriteOptions, date_of,
+};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use std::collections::BTreeMap;
@@ -94,7 +96,7 @@ fn a_date_comes_only_once() {
     let error = writer.push(&rows[2]).unwrap_err();
     assert!(matches!(
         &error,
-        StoreError::Table { table: Table::Exchanges, problem: TableProblem::PartitionTwice { key }, .. }
+        StoreError::Table { problem: TableProblem::PartitionTwice { key }, .. }
             if key == "dt=1970-01-01"
     ));
     assert!(writer.push(&rows[3]).is_err());
@@ -172,6 +174,11 @@ fn files_are_described_and_bounded() {
         metadata.file_metadata().created_by(),
         Some(crate::writer::CREATED_BY)
     );
+    let keys = metadata.file_metadata().key_value_metadata().unwrap();
+    for (key, value) in [(TABLE_KEY, "texts"), (VERSION_KEY, "1")] {
+        let found = keys.iter().find(|k| k.key == key).unwrap();
+        assert_eq!(found.value.as_deref(), Some(value));
+    }
     for group in metadata.row_groups() {
         assert_eq!(group.num_rows(), 10);
         for column in group.columns() {
