@@ -1,4 +1,4 @@
 //! Entry point.
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod report;
 fn main() {}

@@ -361,8 +361,8 @@ fn how_sure(report: &Report) -> String {
         .saturating_add(outside.probable.responses);
     if beyond > 0 {
         out.push_str(&format!(
-            " Outside the known exposure stand {} more, not counted here.",
-            count(beyond, "look-alike", "look-alikes")
+            " {} outside the known exposure and not counted here.",
+            count(beyond, "more response stands", "more responses stand")
         ));
     }
     out

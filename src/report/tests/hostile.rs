@@ -53,7 +53,7 @@ fn payloads_in_every_field_are_inert() {
         let hostile = rendered(&sample(&|_| payload.to_owned()).finish());
         for ((name, text), (_, calm)) in hostile.iter().zip(&plain) {
             let case = format!("{name}: {payload:?}");
-            for bad in ["<script", "<iframe", "<img", "](javascript:", "](http"] {
+            for bad in ["<script", "<iframe", "<img"] {
                 assert!(!text.to_lowercase().contains(bad), "{case} holds {bad}");
             }
             let acting = |c: &char| *c != '\n' && sanitize::acts(*c);
@@ -65,7 +65,10 @@ fn payloads_in_every_field_are_inert() {
                 assert_eq!(skeleton(text), skeleton(calm), "{case}: elements changed");
             }
             if *name == "md" {
-                assert!(!text.contains('<'), "{case}: raw html");
+                for bad in ["<", "](", "`", "://"] {
+                    let at = text.replace("\\`", "").replace("\\:", "").find(bad);
+                    assert_eq!(at, None, "{case} holds {bad}");
+                }
                 assert_eq!(bars(text), bars(calm), "{case}: cells added");
             }
         }
