@@ -361,7 +361,7 @@ fn how_sure(report: &Report) -> String {
         .saturating_add(outside.probable.responses);
     if beyond > 0 {
         out.push_str(&format!(
-            " {} outside the known exposure and not counted here.",
+            " {} outside the known exposure, not counted here.",
             count(beyond, "more response stands", "more responses stand")
         ));
     }
