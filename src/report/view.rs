@@ -109,7 +109,7 @@ impl Column {
 pub(super) struct Cell {
     /// Text.
     pub(super) text: String,
-    /// CSS class: `num`, `bad`, `code` or empty. The text alone says the same.
+    /// CSS classes: `num`, `bad`, `code`, `wide` or empty. The text alone says the same.
     pub(super) class: &'static str,
 }
 
