@@ -1,2 +1,4 @@
 //! Entry point.
+#[allow(dead_code)]
+mod sql;
 fn main() {}
