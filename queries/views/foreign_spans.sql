@@ -1,6 +1,7 @@
 -- id: foreign_spans
 -- title: overlap rows that count as foreign text, with the disclosure each one supports
 -- needs: overlaps, exchanges, exposed_calls
+-- keep: rows
 -- version: 1
 -- why: one independent carrier, twelve words, and a direction in time; all else is shared text
 WITH eligible AS (

@@ -1,6 +1,7 @@
 -- id: gateway_cache
 -- title: gateway cache hits whose prompt another tenant had sent before
 -- needs: exchanges
+-- keep: rows
 -- version: 1
 -- why: a shared gateway cache answers the same prompt with the same text; that is no KV leak
 WITH hits AS (

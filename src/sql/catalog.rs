@@ -60,6 +60,9 @@ pub struct QueryFile {
     pub disclosure: Option<String>,
     /// Tables and views it reads.
     pub needs: Vec<String>,
+    /// Views (`keep: rows`): the result is small and read often, so it is computed once and held
+    /// in memory instead of being made part of every plan.
+    pub keep_rows: bool,
     /// Raised with every change of meaning.
     pub version: u32,
     /// Why it is as it is.
@@ -199,6 +202,11 @@ fn parse(path: &'static str, sql: &'static str) -> Result<QueryFile, CatalogErro
         exposure: take("exposure"),
         disclosure: take("disclosure"),
         needs: needs.split(',').map(|n| n.trim().to_owned()).collect(),
+        keep_rows: match take("keep").as_deref() {
+            None => false,
+            Some("rows") if kind == QueryKind::View => true,
+            Some(_) => return Err(fail("keep", "is `rows`, and for views only")),
+        },
         version: version
             .parse()
             .map_err(|_| fail("version", "is no whole number"))?,

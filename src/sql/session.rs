@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
-use datafusion::datasource::MemTable;
+use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
@@ -172,27 +172,35 @@ impl CaseSession {
     /// Registers the views that a file needs, the inner ones first.
     pub(super) fn prepare(&mut self, needs: &[String]) -> anyhow::Result<()> {
         for name in self.view_order(needs) {
-            let view = self
-                .catalog
-                .view(name)
-                .ok_or_else(|| anyhow!("no view {name:?}"))?;
-            for need in &view.needs {
-                self.must_exist(need)
-                    .with_context(|| format!("view {name}"))?;
-            }
-            let frame = self
-                .runtime
-                .block_on(self.context.sql_with_options(view.sql, read_only()))
-                .map_err(engine_error)
+            self.register_view(name)
                 .with_context(|| format!("view {name}"))?;
-            self.context
-                .register_table(name, frame.into_view())
-                .map_err(engine_error)?;
-            self.views.insert(name);
         }
         for need in needs {
             self.must_exist(need)?;
         }
+        Ok(())
+    }
+
+    fn register_view(&mut self, name: &'static str) -> anyhow::Result<()> {
+        let view = self
+            .catalog
+            .view(name)
+            .ok_or_else(|| anyhow!("no such view"))?;
+        for need in &view.needs {
+            self.must_exist(need)?;
+        }
+        let frame = self.wait(self.context.sql_with_options(view.sql, read_only()))?;
+        let provider: Arc<dyn TableProvider> = if view.keep_rows {
+            let schema: SchemaRef = Arc::new(frame.schema().as_arrow().clone());
+            let batches = self.wait(frame.collect())?;
+            Arc::new(MemTable::try_new(schema, vec![batches]).map_err(engine_error)?)
+        } else {
+            frame.into_view()
+        };
+        self.context
+            .register_table(name, provider)
+            .map_err(engine_error)?;
+        self.views.insert(name);
         Ok(())
     }
 

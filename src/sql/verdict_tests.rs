@@ -38,11 +38,22 @@ fn verdict_of(exchanges: &[Value], overlaps: &[Value], id: &str) -> VerdictRow {
         .unwrap_or_else(|| panic!("no verdict for {id}"))
 }
 
+/// All cases in one session: each is a call of its own, so none knows of the others.
 fn check(cases: &[Case]) {
-    for case in cases {
-        let exchanges = [exchange("e", &case.exchange), source(&json!({}))];
-        let overlaps: Vec<Value> = case.overlap.iter().map(|o| overlap("e", o)).collect();
-        let verdict = verdict_of(&exchanges, &overlaps, "e");
+    let mut exchanges = vec![source(&json!({}))];
+    let mut overlaps = Vec::new();
+    for (number, case) in cases.iter().enumerate() {
+        let id = format!("e{number}");
+        exchanges.push(exchange(&id, &case.exchange));
+        overlaps.extend(case.overlap.iter().map(|o| overlap(&id, o)));
+    }
+    let mut session = session(&exchanges, &overlaps, &[]);
+    session.run_rules().unwrap();
+    let verdicts = session.run_verdicts().unwrap();
+    assert_eq!(verdicts.len(), cases.len());
+    for (number, case) in cases.iter().enumerate() {
+        let id = format!("e{number}");
+        let verdict = verdicts.iter().find(|v| v.exchange_id == id).unwrap();
         let got = (
             verdict.grade.as_ref(),
             verdict.exposure.as_ref(),
@@ -51,8 +62,7 @@ fn check(cases: &[Case]) {
             verdict.reasons.as_str(),
         );
         assert_eq!(got, case.expect, "{}", case.name);
-        assert_eq!(verdict.score, None);
-        assert_eq!(verdict.generation, None);
+        assert_eq!((verdict.score, verdict.generation), (None, None));
         let found = matches!(case.expect.0, "confirmed" | "probable");
         assert_eq!(
             verdict.source_exchange_id.as_deref(),
@@ -99,22 +109,23 @@ fn the_two_axes() {
 
 #[test]
 fn the_limit_is_reached_not_passed() {
-    for (tokens, exposure) in [(681_273, "none"), (681_274, "likely"), (681_280, "likely")] {
-        let found = verdict_of(&[exchange("e", &json!({"prompt_tokens": tokens}))], &[], "e");
-        assert_eq!(found.exposure, exposure, "{tokens}");
-    }
-    // Not accepted, or nothing generated: the reject worked.
-    for change in [
-        json!({"prompt_tokens": LONG, "http_status": 400, "outcome": "rejected"}),
-        json!({"prompt_tokens": LONG, "completion_tokens": 0, "response_bytes": 0}),
-        json!({"prompt_tokens": LONG, "http_status": null, "outcome": "error"}),
-    ] {
-        assert_eq!(verdict_of(&[exchange("e", &change)], &[], "e").exposure, "none");
-    }
-    let silent = json!({"prompt_tokens": LONG, "http_status": null});
-    assert_eq!(verdict_of(&[exchange("e", &silent)], &[], "e").exposure, "likely");
-    let unknown = json!({"prompt_tokens": null});
-    assert_eq!(verdict_of(&[exchange("e", &unknown)], &[], "e").exposure, "unknown");
+    let none = ("cleared", "none", "none_found", None, "");
+    let likely = ("possible", "likely", "none_found", None, "");
+    let unknown = ("cleared", "unknown", "none_found", None, "capacity_unknown");
+    check(&[
+        case("one below", json!({"prompt_tokens": 681_273}), None, none),
+        case("at the limit", json!({"prompt_tokens": 681_274}), None, likely),
+        case("the pool", json!({"prompt_tokens": 681_280}), None, likely),
+        // Not accepted, or nothing generated: the reject worked.
+        case("400", json!({"prompt_tokens": LONG, "http_status": 400, "outcome": "rejected"}),
+            None, none),
+        case("no tokens",
+            json!({"prompt_tokens": LONG, "completion_tokens": 0, "response_bytes": 0}), None, none),
+        case("error", json!({"prompt_tokens": LONG, "http_status": null, "outcome": "error"}),
+            None, none),
+        case("no status", json!({"prompt_tokens": LONG, "http_status": null}), None, likely),
+        case("no length", json!({"prompt_tokens": null}), None, unknown),
+    ]);
 }
 
 #[test]
