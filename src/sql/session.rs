@@ -4,7 +4,7 @@ use super::catalog::{Catalog, QueryFile, QueryKind};
 use super::json;
 use anyhow::{Context, anyhow, bail};
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -191,8 +191,12 @@ impl CaseSession {
         }
         let frame = self.wait(self.context.sql_with_options(view.sql, read_only()))?;
         let provider: Arc<dyn TableProvider> = if view.keep_rows {
-            let schema: SchemaRef = Arc::new(frame.schema().as_arrow().clone());
-            let batches = self.wait(frame.collect())?;
+            let schema = all_nullable(frame.schema().as_arrow());
+            let batches = self
+                .wait(frame.collect())?
+                .into_iter()
+                .map(|batch| Ok(RecordBatch::try_new(schema.clone(), batch.columns().to_vec())?))
+                .collect::<anyhow::Result<Vec<_>>>()?;
             Arc::new(MemTable::try_new(schema, vec![batches]).map_err(engine_error)?)
         } else {
             frame.into_view()
@@ -392,6 +396,16 @@ fn read_only() -> SQLOptions {
         .with_allow_ddl(false)
         .with_allow_dml(false)
         .with_allow_statements(false)
+}
+
+/// The same columns without promises: plan and result may differ in what can be null.
+fn all_nullable(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter();
+    Arc::new(Schema::new(
+        fields
+            .map(|f| Field::new(f.name(), f.data_type().clone(), true))
+            .collect::<Vec<_>>(),
+    ))
 }
 
 /// The engine's error in one line, without a backtrace.
