@@ -503,6 +503,8 @@ pub enum RejectReason {
     UnknownFormat,
     /// The decoded bytes exceed the allowed ratio to the compressed ones.
     RatioLimit,
+    /// The source holds no byte.
+    Empty,
 }
 
 impl RejectReason {
@@ -520,6 +522,7 @@ impl RejectReason {
             RejectReason::Unreadable => "unreadable",
             RejectReason::UnknownFormat => "unknown_format",
             RejectReason::RatioLimit => "ratio_limit",
+            RejectReason::Empty => "empty",
         }
     }
 }

@@ -1,1 +1,106 @@
-//! Placeholder.
+//! Log formats: bytes of one record → exchanges, or the reason why not.
+//!
+//! A format is one file and one line in [`table`]. [`frame`] cuts the stream, [`body`] reads what
+//! formats share (request and response bodies); neither knows who calls it. Nothing here merges,
+//! links or drops records: that needs more than one of them.
+
+pub mod body;
+pub mod frame;
+pub mod json;
+pub mod markers;
+pub mod native;
+mod repair;
+pub mod time;
+
+use crate::exchange::{Exchange, RecordKind, RejectReason};
+use jiff::tz::TimeZone;
+use std::fmt;
+use thiserror::Error;
+
+/// Records that [`sniff_source`] looks at, at most.
+const SNIFF_RECORDS: usize = 64;
+
+/// Bytes that [`sniff_source`] looks at before it stops taking further records.
+const SNIFF_BYTES: usize = 16 << 20;
+
+/// What a decoder knows beside the record.
+#[derive(Clone, Copy, Default)]
+pub struct DecodeContext<'a> {
+    /// Declared zone of naive times; without it such times are dropped.
+    pub zone: Option<&'a TimeZone>,
+    /// File name of the source, without folders.
+    pub source_name: &'a str,
+}
+
+/// One log format.
+pub trait LogFormat: Sync + Send {
+    /// The name in `source_format`.
+    fn name(&self) -> &'static str;
+
+    /// How sure this one record is of this format: 0 (not at all) to 100.
+    fn sniff(&self, record: &[u8]) -> u8;
+
+    /// Appends the exchanges of a record. An error makes the record a reject; `out` is then as
+    /// it was.
+    fn decode(
+        &self,
+        record: &[u8],
+        context: &DecodeContext<'_>,
+        out: &mut Vec<Exchange>,
+    ) -> Result<RecordKind, RejectReason>;
+}
+
+impl fmt::Debug for dyn LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// All formats; where two are equally sure, the earlier one is taken.
+pub fn table() -> &'static [&'static dyn LogFormat] {
+    &[&native::Native]
+}
+
+/// The format of a name.
+pub fn by_name(name: &str) -> Option<&'static dyn LogFormat> {
+    table().iter().copied().find(|format| format.name() == name)
+}
+
+/// Why no format was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SniffFailure {
+    /// The source holds no record.
+    #[error("no record to tell the format from")]
+    Empty,
+    /// No format knows any of the first records.
+    #[error("none of the first {0} records is of a known format")]
+    Unknown(usize),
+}
+
+/// Lets the first records of a source vote for its format; records that no format knows have no
+/// vote.
+pub fn sniff_source(first_records: &[&[u8]]) -> Result<&'static dyn LogFormat, SniffFailure> {
+    let mut votes = vec![0u32; table().len()];
+    let mut bytes = 0;
+    let mut seen = 0;
+    for record in first_records.iter().take(SNIFF_RECORDS) {
+        for (vote, format) in votes.iter_mut().zip(table()) {
+            *vote += u32::from(format.sniff(record).min(100));
+        }
+        seen += 1;
+        bytes += record.len();
+        if bytes > SNIFF_BYTES {
+            break;
+        }
+    }
+    if seen == 0 {
+        return Err(SniffFailure::Empty);
+    }
+    let mut best = (0, None);
+    for (vote, format) in votes.into_iter().zip(table()) {
+        if vote > best.0 {
+            best = (vote, Some(*format));
+        }
+    }
+    best.1.ok_or(SniffFailure::Unknown(seen))
+}

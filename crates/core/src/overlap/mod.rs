@@ -1,1 +1,16 @@
-//! Placeholder.
+//! Overlap: text of an answer that another tenant's traffic held before.
+//!
+//! [`Search`] finds every maximal run of tokens that a judged answer shares with another tenant's
+//! texts and that nothing innocent explains: not the own prompt, not what the tenant itself wrote
+//! earlier, not what many tenants write. The caller holds the logs and reads them once a pass;
+//! the search keeps no text that is not under suspicion. Its result depends on the exchanges only:
+//! not on their order, on how they are split among threads, or on the memory allowed.
+
+mod search;
+mod types;
+
+pub use search::{Partial, Search};
+pub use types::{
+    Field, Fields, JudgedText, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, TimeOrder,
+    WINDOW_WEIGHT,
+};

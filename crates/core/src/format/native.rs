@@ -1,0 +1,418 @@
+//! Pentimento's own JSONL: one exchange a line, keys named as the columns of `exchanges`.
+
+use super::body::{self, Request, Response};
+use super::json::{Fault, Json, Text, decode_lenient};
+use super::{DecodeContext, LogFormat, time};
+use crate::exchange::{
+    ContentState, CorrelationKind, Exchange, ExtraField, Modalities, Outcome, RecordKind,
+    RejectReason, Role, TenantCandidate, TimeZoneSource,
+};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// The format; see the module.
+pub struct Native;
+
+/// Keys that hold text.
+const TEXT_KEYS: [&str; 5] = ["messages", "prompt", "response", "reasoning", "tool"];
+
+/// Keys that describe an exchange and are rare elsewhere.
+const OWN_KEYS: [&str; 22] = [
+    "request_id",
+    "tenant",
+    "tenant_candidates",
+    "deployment",
+    "node",
+    "role",
+    "t_start",
+    "t_first_token",
+    "t_end",
+    "http_status",
+    "finish_reason",
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "tokens_source",
+    "prompt_state",
+    "response_state",
+    "bootstrap_room",
+    "engine_rid",
+    "correlation",
+    "spec_accept_length",
+    "outcome",
+];
+
+/// Keys that are known beside those.
+const OTHER_KEYS: [&str; 18] = [
+    "model",
+    "model_raw",
+    "engine",
+    "engine_version",
+    "timestamp",
+    "status",
+    "tenant_kind",
+    "choice",
+    "modalities",
+    "cache_hit",
+    "x_request_id",
+    "trace_id",
+    "session_id",
+    "conversation_id",
+    "litellm_call_id",
+    "gateway_log_id",
+    "span_id",
+    "custom_id",
+];
+
+/// Keys of ids and what they name.
+const ID_KEYS: [(&str, CorrelationKind); 10] = [
+    ("bootstrap_room", CorrelationKind::BootstrapRoom),
+    ("x_request_id", CorrelationKind::XRequestId),
+    ("litellm_call_id", CorrelationKind::LitellmCallId),
+    ("gateway_log_id", CorrelationKind::GatewayLogId),
+    ("engine_rid", CorrelationKind::EngineRid),
+    ("custom_id", CorrelationKind::CustomId),
+    ("span_id", CorrelationKind::SpanId),
+    ("trace_id", CorrelationKind::TraceId),
+    ("session_id", CorrelationKind::SessionId),
+    ("conversation_id", CorrelationKind::ConversationId),
+];
+
+impl LogFormat for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn sniff(&self, record: &[u8]) -> u8 {
+        let Ok(keys) = decode_lenient(record, keys_of) else {
+            return 0;
+        };
+        let count = |known: &[&str]| keys.iter().filter(|k| known.contains(&k.as_str())).count();
+        let pair = ["request", "req", "request_body", "body", "event", "obj"];
+        let foreign = count(&pair);
+        match (count(&TEXT_KEYS), count(&OWN_KEYS)) {
+            _ if foreign > 0 => 10,
+            (1.., 2..) => 90,
+            (1.., 1) => 70,
+            (0, 3..) => 70,
+            (2.., 0) => 40,
+            (1, 0) | (0, 1..) => 15,
+            _ => 0,
+        }
+    }
+
+    fn decode(
+        &self,
+        record: &[u8],
+        context: &DecodeContext<'_>,
+        out: &mut Vec<Exchange>,
+    ) -> Result<RecordKind, RejectReason> {
+        let mut exchanges = decode_lenient(record, |text| {
+            let fields = Fields::read(text)?;
+            Ok(fields.exchanges(context)?)
+        })?;
+        out.append(&mut exchanges);
+        Ok(RecordKind::Exchange)
+    }
+}
+
+/// The known fields of a record, and the raw text of the others.
+#[derive(Default)]
+struct Fields<'a> {
+    known: Vec<(&'static str, Json<'a>)>,
+    extra: Vec<ExtraField>,
+}
+
+impl<'a> Fields<'a> {
+    fn read(text: &'a str) -> Result<Fields<'a>, Fault> {
+        if !text.trim_start().starts_with('{') {
+            serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+            return Err(RejectReason::UnknownShape.into());
+        }
+        let mut from = serde_json::Deserializer::from_str(text);
+        let fields = from.deserialize_map(FieldsVisitor)?;
+        from.end()?;
+        Ok(fields)
+    }
+
+    /// The value of a known key; `null` reads as absent.
+    fn get(&self, key: &str) -> Option<&Json<'a>> {
+        let found = self.known.iter().rev().find(|(k, _)| *k == key);
+        found.map(|(_, v)| v).filter(|v| !matches!(v, Json::Null))
+    }
+
+    /// Reads a value, refusing one of a wrong type.
+    fn read_as<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&Json<'a>) -> Option<T>,
+    ) -> Result<Option<T>, RejectReason> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(value) => read(value).map(Some).ok_or(RejectReason::InvalidField),
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, RejectReason> {
+        // An empty name is no name, and no error either.
+        let blank = |v: &&Json<'a>| v.as_str().is_none_or(|text| !text.trim().is_empty());
+        match self.get(key).filter(blank) {
+            None => Ok(None),
+            Some(value) => value.as_id().map(Some).ok_or(RejectReason::InvalidField),
+        }
+    }
+
+    fn count(&self, key: &str) -> Result<Option<i64>, RejectReason> {
+        self.read_as(key, |v| v.as_i64().filter(|n| *n >= 0))
+    }
+
+    fn exchanges(mut self, context: &DecodeContext<'_>) -> Result<Vec<Exchange>, RejectReason> {
+        if self.known.is_empty() {
+            return Err(RejectReason::UnknownShape);
+        }
+        let mut base = Exchange {
+            request_id: self.text("request_id")?,
+            role: self.read_as("role", |v| Role::parse(v.as_str()?))?,
+            model_raw: self.text("model")?.or(self.text("model_raw")?),
+            deployment: self.text("deployment")?,
+            node: self.text("node")?,
+            engine: self.text("engine")?.map(|e| e.to_lowercase()),
+            engine_version: self.text("engine_version")?,
+            http_status: self.status()?,
+            finish_reason: self.finish_reason()?,
+            prompt_tokens: self.count("prompt_tokens")?,
+            completion_tokens: self.count("completion_tokens")?,
+            cached_tokens: self.count("cached_tokens")?,
+            choice: self
+                .read_as("choice", |v| u32::try_from(v.as_i64()?).ok())?
+                .unwrap_or(0),
+            spec_accept_length: self.read_as("spec_accept_length", Json::as_f64)?,
+            cache_hit: self.read_as("cache_hit", Json::as_bool)?,
+            outcome: self.read_as("outcome", parse_outcome)?.unwrap_or_default(),
+            prompt_state: self.state("prompt_state")?,
+            response_state: self.state("response_state")?,
+            ..Exchange::default()
+        };
+        base.unique_id = base.request_id.is_some();
+        base.tokens_source = self.tokens_source(&base)?;
+        self.times(&mut base, context)?;
+        self.tenants(&mut base)?;
+        self.ids(&mut base)?;
+        for name in self.get("modalities").map(Json::items).unwrap_or_default() {
+            base.modalities
+                .insert(Modalities::parse(name.as_str().unwrap_or_default()));
+        }
+        base.extra = std::mem::take(&mut self.extra);
+        let mut out = Vec::new();
+        body::expand(base, self.request()?, self.response()?, &mut out);
+        Ok(out)
+    }
+
+    fn status(&self) -> Result<Option<u16>, RejectReason> {
+        let read = |key| {
+            self.read_as(key, |v: &Json<'a>| {
+                u16::try_from(v.as_i64()?).ok().filter(|s| *s < 1000)
+            })
+        };
+        let status = match read("http_status")? {
+            Some(status) => Some(status),
+            // The alias is a common word; what is no number there is no status.
+            None => read("status").unwrap_or(None),
+        };
+        // 0 is what clients write where no answer came.
+        Ok(status.filter(|s| *s > 0))
+    }
+
+    fn finish_reason(&self) -> Result<Option<String>, RejectReason> {
+        let reason = self.read_as("finish_reason", |v| {
+            v.as_str()
+                .or_else(|| v.str_of("type"))
+                .map(body::finish_reason)
+        })?;
+        Ok(reason.flatten())
+    }
+
+    fn state(&self, key: &str) -> Result<ContentState, RejectReason> {
+        let state = self.read_as(key, |v| ContentState::parse(v.as_str()?))?;
+        Ok(state.unwrap_or_default())
+    }
+
+    fn tokens_source(&self, base: &Exchange) -> Result<Option<&'static str>, RejectReason> {
+        let named = self.read_as("tokens_source", |v| {
+            let name = v.as_str()?;
+            let known = ["engine", "provider", "gateway", "none"];
+            known.into_iter().find(|k| *k == name)
+        })?;
+        let counted = base.prompt_tokens.or(base.completion_tokens).is_some();
+        Ok(match named {
+            Some("none") => None,
+            Some(name) => Some(name),
+            None if !counted => None,
+            None => match base.role {
+                Some(Role::Unified | Role::Decode | Role::Prefill) => Some("engine"),
+                _ => Some("gateway"),
+            },
+        })
+    }
+
+    fn times(&self, base: &mut Exchange, context: &DecodeContext<'_>) -> Result<(), RejectReason> {
+        let mut zones = [TimeZoneSource::Utc; 3];
+        let keys = [["t_start", "timestamp"], ["t_end"; 2], ["t_first_token"; 2]];
+        let slots = [&mut base.t_start, &mut base.t_end, &mut base.t_first_token];
+        for ((slot, names), zone) in slots.into_iter().zip(keys).zip(&mut zones) {
+            let value = self.get(names[0]).or_else(|| self.get(names[1]));
+            if let Some(value) = value {
+                (*slot, *zone) = time::read(value, context.zone)?;
+            }
+        }
+        // The least certain zone speaks for the record.
+        let rank = |zone: &TimeZoneSource| match zone {
+            TimeZoneSource::Utc => 0,
+            TimeZoneSource::Offset => 1,
+            TimeZoneSource::Assumed => 2,
+            TimeZoneSource::Unknown => 3,
+        };
+        base.t_zone = zones.into_iter().max_by_key(rank).unwrap_or_default();
+        Ok(())
+    }
+
+    fn tenants(&self, base: &mut Exchange) -> Result<(), RejectReason> {
+        if let Some(value) = self.text("tenant")? {
+            let kind = self
+                .text("tenant_kind")?
+                .unwrap_or_else(|| "tenant".to_owned());
+            base.tenant_candidates.push(TenantCandidate { kind, value });
+        }
+        if let Some(list) = self.get("tenant_candidates") {
+            if !matches!(list, Json::Array(_)) {
+                return Err(RejectReason::InvalidField);
+            }
+            for item in list.items() {
+                let kind = item.str_of("kind").ok_or(RejectReason::InvalidField)?;
+                body::push_candidate(&mut base.tenant_candidates, kind, item.some("value"));
+            }
+        }
+        Ok(())
+    }
+
+    fn ids(&self, base: &mut Exchange) -> Result<(), RejectReason> {
+        if let Some(id) = base.request_id.clone() {
+            body::add_correlation(base, CorrelationKind::GatewayLogId, id);
+        }
+        for (key, kind) in ID_KEYS {
+            if let Some(value) = self.text(key)? {
+                body::add_correlation(base, kind, value);
+            }
+        }
+        for item in self.get("correlation").map(Json::items).unwrap_or_default() {
+            let named = |kind: &CorrelationKind| item.str_of("kind") == Some(kind.as_str());
+            let kind = CorrelationKind::ALL.into_iter().find(named);
+            let kind = kind.ok_or(RejectReason::InvalidField)?;
+            body::push_correlation(base, kind, item.some("value"));
+        }
+        Ok(())
+    }
+
+    fn request(&self) -> Result<Request, RejectReason> {
+        if let Some(messages) = self.get("messages") {
+            return match messages {
+                Json::Array(_) | Json::Object(_) => Ok(Request::of_messages(messages)),
+                Json::Str(_) => Ok(Request::read(messages)),
+                _ => Err(RejectReason::InvalidField),
+            };
+        }
+        match self.get("prompt") {
+            None => Ok(Request::default()),
+            Some(Json::Str(text)) => Ok(Request::of_text(text)),
+            Some(list @ Json::Array(_)) => Ok(Request::read(list)),
+            Some(_) => Err(RejectReason::InvalidField),
+        }
+    }
+
+    fn response(&self) -> Result<Response, RejectReason> {
+        let mut response = match self.get("response") {
+            None => Response::default(),
+            Some(body @ (Json::Str(_) | Json::Object(_) | Json::Array(_))) => Response::read(body),
+            Some(_) => return Err(RejectReason::InvalidField),
+        };
+        let texts = [self.get("reasoning"), self.get("tool")];
+        if texts.iter().any(Option::is_some) {
+            response.add_texts(texts[0], texts[1]);
+        }
+        Ok(response)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields = Fields::default();
+        while let Some(Text(key)) = map.next_key()? {
+            let tables = [&TEXT_KEYS[..], &OWN_KEYS[..], &OTHER_KEYS[..]];
+            let known = tables.into_iter().flatten().find(|known| **known == key);
+            match known {
+                Some(known) => fields.known.push((known, map.next_value()?)),
+                None => {
+                    let raw: &'de RawValue = map.next_value()?;
+                    fields.extra.push(ExtraField {
+                        key: key.into_owned(),
+                        json_type: raw_type(raw.get()),
+                        raw: raw.get().as_bytes().to_vec(),
+                    });
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// Keys of the top level.
+pub(super) fn keys_of(text: &str) -> Result<Vec<String>, Fault> {
+    struct Keys;
+    impl<'de> Visitor<'de> for Keys {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
+            let mut keys = Vec::new();
+            while let Some(Text(key)) = map.next_key()? {
+                map.next_value::<serde::de::IgnoredAny>()?;
+                keys.push(key.into_owned());
+            }
+            Ok(keys)
+        }
+    }
+    let mut from = serde_json::Deserializer::from_str(text);
+    let keys = from.deserialize_map(Keys)?;
+    from.end()?;
+    Ok(keys)
+}
+
+fn raw_type(raw: &str) -> &'static str {
+    match raw.as_bytes().first() {
+        Some(b'"') => "string",
+        Some(b'{') => "object",
+        Some(b'[') => "array",
+        Some(b't' | b'f') => "bool",
+        Some(b'n') => "null",
+        _ => "number",
+    }
+}
+
+fn parse_outcome(value: &Json<'_>) -> Option<Outcome> {
+    use Outcome::*;
+    let name = value.as_str()?;
+    [Ok, Error, Aborted, Rejected, Unknown]
+        .into_iter()
+        .find(|o| o.as_str() == name)
+}

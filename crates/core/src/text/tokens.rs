@@ -1,0 +1,140 @@
+//! The tokens of one text, laid out as columns.
+
+use std::fmt;
+
+/// A place between two tokens that no run crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// Index of the token behind it; the number of tokens for the end of the text.
+    pub at: u32,
+    /// Whether text is missing there (a truncation or redaction marker).
+    pub cut: bool,
+}
+
+/// The tokens of one text. Columns are of equal length.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// xxh3 (64 bits, seed 0) of the folded bytes.
+    pub hash: Vec<u64>,
+    /// First original byte that contributed.
+    pub start: Vec<u32>,
+    /// One past the last original byte that contributed.
+    pub end: Vec<u32>,
+    /// Half-words: 2 for a word, 1 for a character of a script written without spaces.
+    pub weight: Vec<u8>,
+    /// Barriers inside the text and at its two ends, ascending, at most one a place.
+    pub barriers: Vec<Barrier>,
+    pub(super) folded: Vec<u8>,
+    pub(super) folded_end: Vec<u32>,
+}
+
+impl Tokens {
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.hash.len()
+    }
+
+    /// Whether there is no token.
+    pub fn is_empty(&self) -> bool {
+        self.hash.is_empty()
+    }
+
+    /// Forgets all tokens and keeps the memory.
+    pub fn clear(&mut self) {
+        self.hash.clear();
+        self.start.clear();
+        self.end.clear();
+        self.weight.clear();
+        self.barriers.clear();
+        self.folded.clear();
+        self.folded_end.clear();
+    }
+
+    /// The normalised, case-folded bytes of one token (UTF-8).
+    pub fn folded(&self, token: usize) -> &[u8] {
+        let from = match token.checked_sub(1) {
+            Some(before) => self.folded_end[before] as usize,
+            None => 0,
+        };
+        &self.folded[from..self.folded_end[token] as usize]
+    }
+
+    /// Marks the end of the text as cut: its logger kept only a part.
+    pub fn cut_end(&mut self) {
+        if let Some(last) = self.barriers.last_mut() {
+            last.cut = true;
+        }
+    }
+
+    /// Appends tokens `from..to` of another text and their barriers; a barrier is set before and
+    /// behind them, so that nothing runs across the seam.
+    pub fn push_range(&mut self, other: &Tokens, from: usize, to: usize) {
+        let base = self.len() as u32;
+        self.barrier(false);
+        for token in from..to {
+            self.folded.extend_from_slice(other.folded(token));
+            self.close(
+                other.hash[token],
+                other.start[token],
+                other.end[token],
+                other.weight[token],
+            );
+        }
+        let first = other
+            .barriers
+            .partition_point(|b| (b.at as usize) < from.min(other.len()));
+        for b in other.barriers[first..]
+            .iter()
+            .take_while(|b| b.at as usize <= to)
+        {
+            self.barrier_at(base + b.at - from as u32, b.cut);
+        }
+        self.barrier(false);
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.hash.capacity() * 8
+            + (self.start.capacity() + self.end.capacity() + self.folded_end.capacity()) * 4
+            + self.weight.capacity()
+            + self.folded.capacity()
+            + self.barriers.capacity() * size_of::<Barrier>()
+    }
+
+    /// Gives back memory that is not in use.
+    pub fn shrink(&mut self) {
+        self.hash.shrink_to_fit();
+        self.start.shrink_to_fit();
+        self.end.shrink_to_fit();
+        self.weight.shrink_to_fit();
+        self.barriers.shrink_to_fit();
+        self.folded.shrink_to_fit();
+        self.folded_end.shrink_to_fit();
+    }
+
+    pub(super) fn close(&mut self, hash: u64, start: u32, end: u32, weight: u8) {
+        self.hash.push(hash);
+        self.start.push(start);
+        self.end.push(end);
+        self.weight.push(weight);
+        self.folded_end.push(self.folded.len() as u32);
+    }
+
+    pub(super) fn barrier(&mut self, cut: bool) {
+        self.barrier_at(self.len() as u32, cut);
+    }
+
+    fn barrier_at(&mut self, at: u32, cut: bool) {
+        match self.barriers.last_mut() {
+            Some(last) if last.at == at => last.cut |= cut,
+            _ => self.barriers.push(Barrier { at, cut }),
+        }
+    }
+}
+
+// Log text is private in every sink, debug prints included.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tokens({})", self.len())
+    }
+}

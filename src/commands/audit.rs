@@ -1,0 +1,392 @@
+//! `pentimento audit`: from logs to a case with its report, in one go.
+
+use crate::cli::AuditArgs;
+use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
+use crate::fitness::{Fitness, FitnessLimits, outcome};
+use crate::messages::say;
+use crate::outcome::{FailureKind, Outcome, failure};
+use crate::pipeline::detect::{DetectJob, detect, keep_texts};
+use crate::pipeline::discover::discover;
+use crate::pipeline::ingest::{IngestJob, Ingested, ingest, write_table};
+use crate::pipeline::scratch;
+use crate::progress::{Progress, human_bytes};
+use crate::report::fill::{Facts, fill};
+use crate::settings::{AuditSettings, Mode, Resources, load_config, window};
+use crate::sql::session::{CaseSession, SessionOptions, open_case};
+use anyhow::{Context, Result};
+use pentimento_core::overlap::Stats;
+use pentimento_store::case::CaseFolder;
+use pentimento_store::custody::Act;
+use pentimento_store::manifest::{
+    CaseManifest, CaseStatus, FileDigest, RuleDigest, TableDigest, Tallies, Tool,
+};
+use pentimento_store::rows::{FindingRow, VerdictRow};
+use pentimento_store::StoreError;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Runs the command.
+///
+/// # Errors
+/// With the exit code of the contract inside.
+pub fn run(args: AuditArgs) -> Result<Outcome> {
+    let settings = resolve(args)?;
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(settings.resources.threads)
+        .build_global()
+        .context("cannot start the worker threads")?;
+    let inputs = discover(&settings.logs)?;
+    let progress = Progress::new(settings.progress, settings.quiet);
+    let case = CaseFolder::create(&settings.case_dir, true).map_err(store_failure)?;
+    let created_at = now_rfc3339();
+    let key = case.key(settings.case_key_file.as_deref(), random_key).map_err(store_failure)?;
+    let run = Run { settings: &settings, case: &case, key: key.0, progress: &progress, created_at };
+    run.custody("audit", &[("inputs", inputs.len().to_string())])?;
+    scratch::create_folder(&case)?;
+    let ingested = ingest(
+        &IngestJob {
+            inputs: &inputs,
+            config: &settings.config,
+            window: settings.window,
+            mode: settings.mode,
+            resources: settings.resources,
+            case: &case,
+            case_key: key.0,
+        },
+        &progress,
+    )?;
+    check_something_read(&ingested)?;
+    let result = run.detect_and_report(ingested);
+    progress.finish();
+    result
+}
+
+struct Run<'a> {
+    settings: &'a AuditSettings,
+    case: &'a CaseFolder,
+    key: [u8; 32],
+    progress: &'a Progress,
+    created_at: String,
+}
+
+impl Run<'_> {
+    fn detect_and_report(&self, mut ingested: Ingested) -> Result<Outcome> {
+        let job = DetectJob {
+            config: &self.settings.config,
+            resources: self.settings.resources,
+            case: self.case,
+            case_key: self.key,
+        };
+        let mut tables = std::mem::take(&mut ingested.tables);
+        let (overlaps, stats) = detect(&job, self.progress)?;
+        tables.push(overlaps);
+        if self.settings.keep_text {
+            tables.push(keep_texts(&job, self.progress)?);
+            self.custody("texts kept", &[])?;
+        }
+        self.progress.stage("decide", 0);
+        let mut session = self.session()?;
+        let rules = session.run_rules()?;
+        let mut findings: Vec<FindingRow> = rules.iter().flat_map(|r| r.rows.clone()).collect();
+        findings.sort_by(|a, b| {
+            (&a.rule_id, &a.exchange_id, &a.finding_id).cmp(&(&b.rule_id, &b.exchange_id, &b.finding_id))
+        });
+        tables.push(write_table(self.case, findings.iter().cloned())?);
+        let verdicts = session.run_verdicts()?;
+        tables.push(write_table(self.case, verdicts.iter().cloned())?);
+        session.set_table(&verdicts)?;
+        let tallies = Tallies::of(&ingested.sources)?;
+        let mut fitness: Fitness = session
+            .typed_rows("report/fitness")?
+            .pop()
+            .context("the fitness query gave no row")?;
+        fitness.records_read = tallies.total.read;
+        fitness.records_rejected = tallies.total.rejected;
+        let limits = FitnessLimits {
+            min_assessable: self.settings.min_assessable,
+            max_reject_ratio: self.settings.max_reject_ratio,
+        };
+        let gap = fitness.gap(&limits);
+        let outcome = outcome(
+            findings.iter().map(|f| f.severity.as_ref()),
+            self.settings.fail_on,
+            self.settings.exit_zero,
+            gap.as_deref(),
+        );
+        let facts = Facts {
+            settings: self.settings,
+            ingested: &ingested,
+            stats: &stats,
+            rules: &rules,
+            findings: &findings,
+            fitness,
+            gap: gap.as_deref(),
+            outcome: &outcome,
+        };
+        self.progress.stage("report", 0);
+        let report = fill(&facts, &mut session, self.case)?;
+        let outputs = self.write_outputs(&report, &findings)?;
+        drop(session);
+        scratch::remove_folder(self.case)?;
+        let digests = rules
+            .iter()
+            .map(|r| RuleDigest {
+                id: r.rule.id.to_string(),
+                version: r.rule.version.to_string(),
+                blake3: r.rule.digest(),
+                rows: r.rows.len() as i64,
+            })
+            .collect();
+        let parts = ManifestParts { tables, outputs, rules: digests, tallies, stats };
+        self.write_manifest(parts, gap.as_deref(), &outcome)?;
+        self.closing_block(&ingested, &verdicts, &outcome);
+        Ok(outcome)
+    }
+
+    fn session(&self) -> Result<CaseSession> {
+        open_case(
+            &self.case.tables(),
+            &SessionOptions {
+                memory_limit: Some(self.settings.resources.sql_bytes()),
+                threads: self.settings.resources.threads,
+                spill_folder: Some(scratch::folder(self.case)),
+                reveal: false,
+            },
+        )
+    }
+
+    fn write_outputs(
+        &self,
+        report: &crate::report::Report,
+        findings: &[FindingRow],
+    ) -> Result<Vec<FileDigest>> {
+        let mut outputs = Vec::new();
+        for renderer in crate::report::renderers() {
+            let bytes = renderer.render(report)?;
+            let name = format!("report.{}", renderer.extension());
+            outputs.push(self.case.write_output(&name, &bytes)?);
+        }
+        let mut lines = Vec::new();
+        for finding in findings {
+            crate::report::findings_line(finding, &mut lines)?;
+        }
+        outputs.push(self.case.write_output("findings.jsonl", &lines)?);
+        outputs.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(outputs)
+    }
+
+    fn write_manifest(
+        &self,
+        parts: ManifestParts,
+        gap: Option<&str>,
+        outcome: &Outcome,
+    ) -> Result<()> {
+        let custody = self.custody("finished", &[("exit_code", outcome.exit_code().to_string())])?;
+        let manifest = CaseManifest {
+            tool: Tool { name: "pentimento".into(), version: env!("CARGO_PKG_VERSION").into() },
+            status: if gap.is_some() { CaseStatus::Incomplete } else { CaseStatus::Complete },
+            exit_code: outcome.exit_code(),
+            exit_reason: match (outcome, gap) {
+                (Outcome::Findings, None) => "findings at or above --fail-on".into(),
+                (Outcome::Findings, Some(gap)) => format!("findings at or above --fail-on; incomplete: {gap}"),
+                (_, Some(gap)) => format!("evidence incomplete: {gap}"),
+                _ => "assessed, nothing at or above --fail-on".into(),
+            },
+            created_at: self.created_at.clone(),
+            finished_at: now_rfc3339(),
+            arguments: std::env::args().collect(),
+            config_blake3: self.settings.config.digest.clone(),
+            settings: self.settings_listing(&parts.stats),
+            rules: parts.rules,
+            tables: parts.tables,
+            outputs: parts.outputs,
+            tallies: parts.tallies,
+            custody: Some(custody),
+            peak_memory_bytes: peak_memory_bytes(),
+            elapsed_ms: self.progress.elapsed().as_millis() as u64,
+            ..CaseManifest::default()
+        };
+        self.case.write_manifest(&manifest).map_err(store_failure)?;
+        Ok(())
+    }
+
+    fn settings_listing(&self, stats: &Stats) -> BTreeMap<String, serde_json::Value> {
+        let s = self.settings;
+        let o = &s.config.overlap;
+        let list: [(&str, serde_json::Value); 13] = [
+            ("mode", s.mode.as_str().into()),
+            ("fail_on", s.fail_on.as_str().into()),
+            ("since_us", s.window.since.into()),
+            ("until_us", s.window.until.into()),
+            ("look_back_us", o.look_back_us.into()),
+            ("clock_tolerance_us", o.clock_tolerance_us.into()),
+            ("max_tenants", o.max_tenants.into()),
+            ("store_weight", o.store_weight.into()),
+            ("min_assessable", s.min_assessable.into()),
+            ("max_reject_ratio", s.max_reject_ratio.into()),
+            ("keep_text", s.keep_text.into()),
+            ("memory_limit_bytes", s.resources.memory_bytes.into()),
+            ("passes", stats.passes.into()),
+        ];
+        list.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
+    }
+
+    fn custody(&self, action: &str, detail: &[(&str, String)]) -> Result<pentimento_store::custody::ChainHead> {
+        let act = Act {
+            time: now_rfc3339(),
+            action: action.to_string(),
+            actor: None,
+            reason: self.settings.reveal.clone(),
+            detail: detail.iter().map(|(k, v)| ((*k).to_string(), v.clone())).collect(),
+        };
+        self.case.add_custody(&act).map_err(store_failure)
+    }
+
+    fn closing_block(&self, ingested: &Ingested, verdicts: &[VerdictRow], outcome: &Outcome) {
+        if self.settings.quiet {
+            return;
+        }
+        self.progress.finish();
+        for line in closing_lines(self, ingested, verdicts, outcome) {
+            say(&line);
+        }
+    }
+}
+
+struct ManifestParts {
+    tables: Vec<TableDigest>,
+    outputs: Vec<FileDigest>,
+    rules: Vec<RuleDigest>,
+    tallies: Tallies,
+    stats: Stats,
+}
+
+fn closing_lines(
+    run: &Run<'_>,
+    ingested: &Ingested,
+    verdicts: &[VerdictRow],
+    outcome: &Outcome,
+) -> Vec<String> {
+    let sum = |get: fn(&pentimento_store::rows::SourceRow) -> i64| -> i64 {
+        ingested.sources.iter().map(get).sum()
+    };
+    let accepted = sum(|s| s.records_exchange + s.records_event + s.records_other);
+    let mut grades: BTreeMap<&str, i64> = BTreeMap::new();
+    for verdict in verdicts.iter().filter(|v| v.excluded.is_none()) {
+        *grades.entry(verdict.grade.as_ref()).or_insert(0) += 1;
+    }
+    let excluded = verdicts.iter().filter(|v| v.excluded.is_some()).count();
+    let order = ["confirmed", "probable", "possible", "cleared", "not_assessable"];
+    let by_grade: Vec<String> = order
+        .iter()
+        .map(|g| format!("{} {}", grades.get(g).copied().unwrap_or(0), g.replace('_', " ")))
+        .collect();
+    let bytes = sum(|s| s.bytes) as u64;
+    let elapsed = run.progress.elapsed().as_secs_f64();
+    let rate = (bytes as f64 / elapsed.max(0.001)) as u64;
+    let root = run.case.root().display();
+    let mut lines = vec![
+        format!(
+            "records read {} = accepted {} + rejected {} + duplicate {} + out of window {}",
+            sum(|s| s.records_read),
+            accepted,
+            sum(|s| s.records_rejected),
+            sum(|s| s.records_duplicate),
+            sum(|s| s.records_out_of_window)
+        ),
+        format!("responses: {}", by_grade.join(", ")),
+    ];
+    if excluded > 0 {
+        lines.push(format!("internal and researcher responses, counted apart: {excluded}"));
+    }
+    let peak = peak_memory_bytes().map_or_else(|| "unknown".into(), human_bytes);
+    lines.push(format!(
+        "{} read in {elapsed:.1} s ({}/s), peak memory {peak}",
+        human_bytes(bytes),
+        human_bytes(rate)
+    ));
+    lines.push(format!("report: {root}/report.html (also .md, .json, findings.jsonl)"));
+    let table = if matches!(outcome, Outcome::Findings) { "findings" } else { "verdicts" };
+    lines.push(format!("next: pentimento sql --case {root} -c \"SELECT * FROM {table} LIMIT 20\""));
+    lines
+}
+
+/// A run that read no record must not look like a clean one.
+fn check_something_read(ingested: &Ingested) -> Result<()> {
+    let unreadable = ingested.sources.iter().any(|s| s.status == "unreadable");
+    let rejected: i64 = ingested
+        .sources
+        .iter()
+        .filter(|s| s.status != "empty")
+        .map(|s| s.records_rejected)
+        .sum();
+    if ingested.exchanges == 0 && rejected == 0 && !unreadable {
+        let out: i64 = ingested.sources.iter().map(|s| s.records_out_of_window).sum();
+        let why = if out > 0 {
+            format!("all {out} records lie outside the window")
+        } else {
+            "no exchange is in the input".to_string()
+        };
+        return Err(failure(FailureKind::NothingToAudit, format!("nothing to audit: {why}")));
+    }
+    Ok(())
+}
+
+fn resolve(args: AuditArgs) -> Result<AuditSettings> {
+    let config = load_config(
+        args.config.as_deref(),
+        args.look_back.as_deref(),
+        args.assume_timezone.as_deref(),
+    )?;
+    let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;
+    for (flag, share) in
+        [("--min-assessable", args.min_assessable), ("--max-reject-ratio", args.max_reject_ratio)]
+    {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(failure(FailureKind::Usage, format!("{flag} {share} is no share: expected 0 to 1")));
+        }
+    }
+    let threads = match args.threads {
+        Some(0) => return Err(failure(FailureKind::Usage, "--threads must be at least 1")),
+        Some(n) => n,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    if args.memory_limit < 64 << 20 {
+        return Err(failure(FailureKind::Usage, "--memory-limit must be at least 64MiB"));
+    }
+    Ok(AuditSettings {
+        logs: args.logs,
+        case_dir: args.case,
+        window,
+        config,
+        fail_on: args.fail_on,
+        mode: if args.mode == Mode::Suspect { Mode::Suspect } else { Mode::Full },
+        resources: Resources {
+            threads,
+            memory_bytes: args.memory_limit,
+            block_bytes: args.block_size.max(1),
+        },
+        progress: args.progress,
+        quiet: args.quiet,
+        keep_text: args.keep_text,
+        reveal: args.reason.filter(|_| args.reveal),
+        min_assessable: args.min_assessable,
+        max_reject_ratio: args.max_reject_ratio,
+        case_key_file: args.case_key_file,
+        exit_zero: args.exit_zero,
+    })
+}
+
+/// Store errors with the exit code that the contract gives them.
+pub fn store_failure(error: StoreError) -> anyhow::Error {
+    let kind = match &error {
+        StoreError::Busy { .. } => FailureKind::Busy,
+        StoreError::Finished { .. }
+        | StoreError::NotACase { .. }
+        | StoreError::NoCase { .. }
+        | StoreError::Key { .. } => FailureKind::Usage,
+        StoreError::Manifest { .. } | StoreError::Custody { .. } => FailureKind::Integrity,
+        _ => return anyhow::Error::new(error),
+    };
+    failure(kind, error.to_string())
+}

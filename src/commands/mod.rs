@@ -1,0 +1,7 @@
+//! One file per subcommand; each returns an outcome.
+
+pub mod audit;
+pub mod formats;
+pub mod rules;
+pub mod simulate;
+pub mod sql;

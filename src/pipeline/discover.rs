@@ -1,0 +1,148 @@
+//! From what the user named to a sorted list of inputs.
+
+use crate::outcome::{FailureKind, failure};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Where an input's bytes are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A file.
+    File(PathBuf),
+    /// Standard input, kept aside for later passes.
+    Stdin,
+}
+
+/// One input.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Input {
+    /// As shown to the user.
+    pub display: String,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Expands files, folders, globs and `-`. The order is that of the arguments, sorted inside each;
+/// a file named twice comes once.
+///
+/// # Errors
+/// A failure of kind nothing-to-audit where an argument matches nothing.
+pub fn discover(arguments: &[String]) -> Result<Vec<Input>> {
+    let mut inputs: Vec<Input> = Vec::new();
+    for argument in arguments {
+        let found = expand(argument)?;
+        if found.is_empty() {
+            return Err(failure(
+                FailureKind::NothingToAudit,
+                format!("no input matches `{argument}`: name a file, a folder, a glob or - for stdin"),
+            ));
+        }
+        for input in found {
+            if !inputs.contains(&input) {
+                inputs.push(input);
+            }
+        }
+    }
+    Ok(inputs)
+}
+
+fn expand(argument: &str) -> Result<Vec<Input>> {
+    if argument == "-" {
+        return Ok(vec![Input { display: "-".into(), place: Place::Stdin }]);
+    }
+    if argument.starts_with("s3://") || argument.starts_with("gs://") || argument.starts_with("az://") {
+        return Err(failure(
+            FailureKind::Usage,
+            format!("`{argument}`: object stores are not read by this version; copy the objects to a folder"),
+        ));
+    }
+    let path = Path::new(argument);
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => {
+            let mut files = Vec::new();
+            walk(path, 0, &mut files);
+            Ok(files)
+        }
+        Ok(_) => Ok(vec![file(path)]),
+        Err(_) if argument.contains(['*', '?', '[']) => globbed(argument),
+        // A named file that is missing matches nothing; one that cannot be read is a reject later.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(_) => Ok(vec![file(path)]),
+    }
+}
+
+fn globbed(pattern: &str) -> Result<Vec<Input>> {
+    let paths = glob::glob(pattern)
+        .map_err(|e| failure(FailureKind::Usage, format!("`{pattern}` is no glob: {e}")))?;
+    let mut found = Vec::new();
+    for path in paths.flatten() {
+        if path.is_dir() {
+            walk(&path, 0, &mut found);
+        } else {
+            found.push(file(&path));
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Folders nested deeper than this are not entered: no log store is, a loop of mounts may be.
+const MAX_DEPTH: usize = 64;
+
+fn walk(folder: &Path, depth: usize, out: &mut Vec<Input>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        // An unreadable folder becomes a reject like an unreadable file.
+        out.push(file(folder));
+        return;
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    paths.sort();
+    for path in paths {
+        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
+        let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+        if hidden || meta.file_type().is_symlink() && path.is_dir() {
+            // Links to folders could lead out of the tree or in circles.
+            continue;
+        }
+        if meta.is_dir() {
+            if depth < MAX_DEPTH {
+                walk(&path, depth + 1, out);
+            }
+        } else {
+            out.push(file(&path));
+        }
+    }
+}
+
+fn file(path: &Path) -> Input {
+    Input { display: path.display().to_string(), place: Place::File(path.to_path_buf()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_globs_and_duplicates() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        for name in ["b.jsonl", "a.jsonl", ".hidden", "sub/c.log"] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("parent")).expect("mkdir");
+            std::fs::write(path, "x").expect("write");
+        }
+        let root = dir.path().display().to_string();
+        let names = |args: &[String]| -> Vec<String> {
+            discover(args)
+                .expect("found")
+                .into_iter()
+                .map(|i| i.display.rsplit('/').next().unwrap_or_default().to_string())
+                .collect()
+        };
+        assert_eq!(names(std::slice::from_ref(&root)), ["a.jsonl", "b.jsonl", "c.log"]);
+        assert_eq!(names(&[format!("{root}/*.jsonl"), root.clone()]), ["a.jsonl", "b.jsonl", "c.log"]);
+        assert_eq!(names(&["-".into()]), ["-"]);
+        let missing = discover(&[format!("{root}/none*.jsonl")]).expect_err("nothing matches");
+        assert_eq!(crate::outcome::exit_code_of(&missing), 5);
+    }
+}

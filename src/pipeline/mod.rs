@@ -1,0 +1,13 @@
+//! From logs to the tables of a case: ingest (logs to rows) and detect (logs to evidence).
+
+pub mod assemble;
+pub mod calls;
+pub mod collect;
+pub mod detect;
+pub mod discover;
+pub mod draft;
+pub mod ingest;
+pub mod intern;
+pub mod open;
+pub mod scan;
+pub mod scratch;
