@@ -11,7 +11,7 @@ WITH calls AS (
         SUM(CASE WHEN r.disclosure <> 'not_assessable' THEN 1 ELSE 0 END) AS assessed,
         SUM(CASE WHEN r.over_limit AND r.disclosure = 'not_assessable' THEN 1 ELSE 0 END)
             AS triggered_unassessed,
-        SUM(CASE WHEN r.over_limit AND (a.response_incomplete OR NOT a.judged) THEN 1 ELSE 0 END)
+        SUM(CASE WHEN r.over_limit AND a.text_incomplete THEN 1 ELSE 0 END)
             AS triggered_incomplete
     FROM responses AS r
     JOIN assessability AS a ON a.exchange_id = r.exchange_id

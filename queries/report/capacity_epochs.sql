@@ -22,7 +22,7 @@ SELECT
     CASE
         WHEN pool_tokens IS NULL OR window_tokens IS NULL THEN 'unknown'
         WHEN pool_tokens >= window_tokens THEN 'none'
-        WHEN COALESCE(role, 'prefill') NOT IN ('prefill', 'unified') THEN 'none'
+        WHEN NOT COALESCE(role, 'prefill') IN ('prefill', 'unified') THEN 'none'
         WHEN mode IS NULL THEN 'exposed_mode_unknown'
         WHEN mode = 'unified' THEN 'unified'
         ELSE 'exposed'

@@ -8,6 +8,7 @@ WITH seen AS (
         t.exchange_id,
         MAX(CASE WHEN e.judged THEN 1 ELSE 0 END) AS judged,
         MAX(CASE WHEN e.judged AND e.response_state = 'full' THEN 1 ELSE 0 END) AS judged_full,
+        MAX(CASE WHEN e.response_state = 'full' THEN 1 ELSE 0 END) AS text_full,
         MAX(e.foreign_exchanges) AS foreign_exchanges
     FROM response_twins AS t
     JOIN exchanges AS e ON e.exchange_id = t.twin_exchange_id
@@ -17,6 +18,7 @@ flags AS (
     SELECT
         d.exchange_id,
         s.judged = 1 AS judged,
+        s.text_full = 0 AS text_incomplete,
         d.tenant IS NULL OR COALESCE(d.unjudged_reason, '') = 'tenant_unknown' AS tenant_unknown,
         COALESCE(d.unjudged_reason, '') = 'time_unknown' OR d.t_start IS NULL AS time_unknown,
         s.judged = 0 AND (
@@ -59,6 +61,7 @@ flags AS (
 SELECT
     exchange_id,
     judged,
+    text_incomplete,
     tenant_unknown,
     time_unknown,
     text_absent,

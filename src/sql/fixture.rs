@@ -1,6 +1,6 @@
 //! Tiny cases for tests: exchanges, overlaps and capacity in a few words each.
 
-use super::{CaseSession, SessionOptions};
+use super::session::{CaseSession, SessionOptions};
 use arrow::array::RecordBatch;
 use arrow::json::ReaderBuilder;
 use pentimento_store::schema::Table;

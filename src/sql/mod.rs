@@ -12,10 +12,12 @@ pub mod session;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod report_tests;
+#[cfg(test)]
 mod rule_tests;
 #[cfg(test)]
 mod verdict_tests;
 
-pub use catalog::{Catalog, QueryFile, QueryKind};
-pub use findings::RuleRun;
-pub use session::{CaseSession, SessionOptions, open_case};
+
+
+

@@ -5,6 +5,7 @@
 
 use super::json;
 use super::session::CaseSession;
+use crate::report::sanitize::visible;
 use anyhow::Context;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -13,8 +14,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
 /// How rows are written.
@@ -35,10 +37,9 @@ pub enum Format {
 
 /// Runs one statement and writes its rows. `terminal` says that a person's terminal reads them.
 ///
-/// A reader that has gone away (a closed pipe) ends the output without an error.
-///
 /// # Errors
-/// As [`CaseSession::stream`]; a stream that cannot be written.
+/// As [`CaseSession::stream`]; an output that cannot be written, a closed pipe among
+/// them, with the [`io::Error`](std::io::Error) inside.
 pub fn write_query(
     session: &CaseSession,
     sql: &str,
@@ -48,24 +49,11 @@ pub fn write_query(
     terminal: bool,
 ) -> anyhow::Result<()> {
     let mut writer = RowWriter::new(format, terminal, out);
-    let done = session
-        .stream(sql, parameters, |schema, batch| match batch {
-            None => writer.begin(schema),
-            Some(batch) => writer.batch(batch),
-        })
-        .and_then(|()| writer.finish());
-    match done {
-        Err(error) if is_broken_pipe(&error) => Ok(()),
-        other => other,
-    }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
-    })
+    session.stream(sql, parameters, |schema, batch| match batch {
+        None => writer.begin(schema),
+        Some(batch) => writer.batch(batch),
+    })?;
+    writer.finish()
 }
 
 struct RowWriter<'a> {
@@ -101,7 +89,7 @@ impl<'a> RowWriter<'a> {
         let names = schema.fields().iter().map(|f| f.name().as_str());
         match self.format {
             Format::Table => {
-                let header = names.map(|n| (visible(n), false)).collect();
+                let header = names.map(|n| (visible(n).into_owned(), false)).collect();
                 self.table.push(header);
             }
             Format::Csv => {
@@ -231,9 +219,9 @@ fn starts_formula(text: &str) -> bool {
 fn table_cell(value: &Value) -> (String, bool) {
     match value {
         Value::Null => (String::new(), false),
-        Value::String(text) => (visible(text), false),
+        Value::String(text) => (visible(text).into_owned(), false),
         Value::Number(number) => (number.to_string(), true),
-        other => (visible(&other.to_string()), false),
+        other => (visible(&other.to_string()).into_owned(), false),
     }
 }
 
@@ -271,38 +259,16 @@ fn layout(table: &[Vec<(String, bool)>]) -> String {
 }
 
 /// Whether a terminal or a reader's eye would obey the character instead of showing it.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+fn acts(c: char) -> bool {
+    matches!(visible(c.encode_utf8(&mut [0; 4])), Cow::Owned(_))
 }
 
-/// The text with control and direction characters written as escapes.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_unseen(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// JSON with the same characters as `\u` escapes: the value stays what it is.
+/// JSON with acting characters as `\u` escapes: the value stays what it is.
 fn ascii_controls(line: &str) -> String {
+    // Line feeds act too, but outside strings the writer puts only those.
     let mut safe = String::with_capacity(line.len());
     for c in line.chars() {
-        // Outside strings the writer puts only line feeds.
-        if c != '\n' && is_unseen(c) {
+        if c != '\n' && acts(c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 let _ = write!(safe, "\\u{unit:04x}");
@@ -317,7 +283,8 @@ fn ascii_controls(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::SessionOptions;
+    use crate::sql::session::SessionOptions;
+    use std::io;
 
     fn run(sql: &str, format: Format) -> String {
         let session = CaseSession::empty(&SessionOptions::default()).unwrap();
@@ -354,7 +321,7 @@ mod tests {
     fn hostile_text_is_shown_not_obeyed() {
         let sql = "SELECT chr(27) || ']0;x' || chr(7) || chr(8238) AS t";
         let table = run(sql, Format::Table);
-        assert!(table.contains(r"\u{1b}]0;x\u{7}\u{202e}"), "{table}");
+        assert!(table.contains("␛]0;x␇<U+202E>"), "{table}");
         let line = run(sql, Format::Jsonl);
         assert!(line.contains(r"\u001b]0;x\u0007\u202e"), "{line}");
         let back: Value = serde_json::from_str(&line).unwrap();
@@ -395,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_left_is_no_error() {
+    fn a_reader_that_left_is_told_apart() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -407,7 +374,8 @@ mod tests {
         }
         let session = CaseSession::empty(&SessionOptions::default()).unwrap();
         for format in [Format::Csv, Format::Jsonl, Format::Table, Format::Json] {
-            write_query(&session, "SELECT 1", Vec::new(), format, &mut Closed, false).unwrap();
+            let done = write_query(&session, "SELECT 1", Vec::new(), format, &mut Closed, false);
+            assert!(crate::messages::is_broken_pipe(&done.unwrap_err()));
         }
     }
 }
