@@ -83,7 +83,8 @@ def connect(case, views):
         hive = ", hive_partitioning = true, hive_types_autocast = false"
         options = hive if table == "exchanges" else ", hive_partitioning = false"
         connection.execute(
-            f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{pattern}'{options})"
+            f'CREATE VIEW "{table}" AS SELECT * FROM '
+            f"read_parquet('{pattern}'{options})"
         )
     for name in view_order(sorted(views), views, []):
         connection.execute(f"CREATE VIEW {name} AS {views[name]}")

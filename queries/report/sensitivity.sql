@@ -26,7 +26,7 @@ spans AS (
         CASE WHEN r.over_pool THEN 1 ELSE 0 END AS over_pool
     FROM responses AS r
     JOIN response_twins AS t ON t.exchange_id = r.exchange_id
-    JOIN overlaps AS o ON o.exchange_id = t.twin_exchange_id
+    JOIN "overlaps" AS o ON o.exchange_id = t.twin_exchange_id
     WHERE r.accepted AND r.over_limit AND r.excluded IS NULL AND NOT r.aborted
         AND COALESCE(r.cause, '') <> 'gateway_cache'
         AND NOT (

@@ -46,17 +46,32 @@ pub fn run(args: QueryArgs) -> Result<Outcome> {
         QueryCommand::List => {
             let mut out = std::io::stdout().lock();
             for file in catalog.files() {
-                writeln!(out, "{:<36} {:<7} {}", file.path, file.kind.as_str(), file.title)?;
+                writeln!(
+                    out,
+                    "{:<36} {:<7} {}",
+                    file.path,
+                    file.kind.as_str(),
+                    file.title
+                )?;
             }
             Ok(Outcome::Done)
         }
         QueryCommand::Show { name } => {
-            std::io::stdout().lock().write_all(find(&catalog, &name)?.sql.as_bytes())?;
+            std::io::stdout()
+                .lock()
+                .write_all(find(&catalog, &name)?.sql.as_bytes())?;
             Ok(Outcome::Done)
         }
-        QueryCommand::Run { name, parameters, case } => {
+        QueryCommand::Run {
+            name,
+            parameters,
+            case,
+        } => {
             let file = find(&catalog, &name)?;
-            let bound = parameters.iter().map(|p| bind(p)).collect::<Result<Vec<_>>>()?;
+            let bound = parameters
+                .iter()
+                .map(|p| bind(p))
+                .collect::<Result<Vec<_>>>()?;
             answer(&case, "query", file.sql, bound)
         }
     }

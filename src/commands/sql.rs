@@ -25,7 +25,12 @@ pub struct SqlArgs {
     #[command(flatten)]
     case: CaseArgs,
     /// The statement
-    #[arg(short = 'c', long, value_name = "SQL", required_unless_present = "file")]
+    #[arg(
+        short = 'c',
+        long,
+        value_name = "SQL",
+        required_unless_present = "file"
+    )]
     command: Option<String>,
     /// File with the statement, or - for standard input
     #[arg(short = 'f', long, value_name = "FILE", conflicts_with = "command")]
@@ -79,14 +84,12 @@ pub(super) fn answer(
     parameters: Vec<(String, ScalarValue)>,
 ) -> Result<Outcome> {
     let mut session = open(args, action, sql)?;
-    let shown = session
-        .prepare_all_views()
-        .and_then(|()| {
-            let stdout = std::io::stdout();
-            let terminal = stdout.is_terminal();
-            let mut out = BufWriter::new(stdout);
-            write_query(&session, sql, parameters, args.format, &mut out, terminal)
-        });
+    let shown = session.prepare_views_of(sql).and_then(|()| {
+        let stdout = std::io::stdout();
+        let terminal = stdout.is_terminal();
+        let mut out = BufWriter::new(stdout);
+        write_query(&session, sql, parameters, args.format, &mut out, terminal)
+    });
     match shown {
         Ok(()) => Ok(Outcome::Done),
         Err(error) if is_broken_pipe(&error) => Err(error),
@@ -129,13 +132,18 @@ fn read_statement(path: &Path) -> Result<String> {
     let shown = path.display();
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(MAX_SQL_BYTES + 1).read_to_end(&mut bytes)
+        std::io::stdin()
+            .lock()
+            .take(MAX_SQL_BYTES + 1)
+            .read_to_end(&mut bytes)
     } else {
         File::open(path).and_then(|file| file.take(MAX_SQL_BYTES + 1).read_to_end(&mut bytes))
     };
     read.map_err(|e| usage(format!("cannot read {shown}: {e}")))?;
     if bytes.len() as u64 > MAX_SQL_BYTES {
-        return Err(usage(format!("{shown} is longer than {MAX_SQL_BYTES} bytes")));
+        return Err(usage(format!(
+            "{shown} is longer than {MAX_SQL_BYTES} bytes"
+        )));
     }
     String::from_utf8(bytes).map_err(|_| usage(format!("{shown} is not UTF-8")))
 }

@@ -285,8 +285,18 @@ mod tests {
     #[test]
     fn shipped_sql_stays_in_the_shared_subset() {
         let forbidden = [
-            "unnest", "qualify", "distinct on", "string_agg", "regexp", "array_agg", "::",
-            "not in (", "intersect", "except", "approx_", "$",
+            "unnest",
+            "qualify",
+            "distinct on",
+            "string_agg",
+            "regexp",
+            "array_agg",
+            "::",
+            "not in (",
+            "intersect",
+            "except",
+            "approx_",
+            "$",
         ];
         for file in Catalog::embedded().unwrap().files() {
             let code: String = file
@@ -299,7 +309,11 @@ mod tests {
             for word in forbidden {
                 assert!(!code.contains(word), "{} uses {word}", file.path);
             }
-            assert!(file.sql.lines().all(|l| l.len() <= 100 || l.starts_with("-- needs")));
+            assert!(
+                file.sql
+                    .lines()
+                    .all(|l| l.len() <= 100 || l.starts_with("-- needs"))
+            );
             if file.kind != QueryKind::View {
                 assert!(code.contains("order by"), "{} is not ordered", file.path);
             }

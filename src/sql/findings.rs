@@ -31,11 +31,7 @@ impl CaseSession {
     /// # Errors
     /// A missing table, a query that fails, or a rule that leaves out a value it promised.
     pub fn run_rules(&mut self) -> anyhow::Result<Vec<RuleRun>> {
-        let rules: Vec<QueryFile> = self
-            .catalog()
-            .of_kind(QueryKind::Rule)
-            .cloned()
-            .collect();
+        let rules: Vec<QueryFile> = self.catalog().of_kind(QueryKind::Rule).cloned().collect();
         let findings = Table::Findings.as_str();
         let (late, early): (Vec<_>, Vec<_>) = rules
             .into_iter()
@@ -117,7 +113,11 @@ fn finding(rule: &QueryFile, batch: &RecordBatch, row: usize) -> anyhow::Result<
         bail!("severity is none of critical, high, medium, low");
     }
     let exposure = graded("exposure", rule.exposure.as_deref(), text("exposure")?)?;
-    let disclosure = graded("disclosure", rule.disclosure.as_deref(), text("disclosure")?)?;
+    let disclosure = graded(
+        "disclosure",
+        rule.disclosure.as_deref(),
+        text("disclosure")?,
+    )?;
     let title = text("title")?.unwrap_or_else(|| rule.title.clone());
     let request_id = text("context_request_id")?;
     let call_id = text("context_call_id")?;
@@ -203,7 +203,10 @@ mod tests {
 
     #[test]
     fn an_override_needs_the_headers_word() {
-        assert_eq!(graded("x", Some("low"), None).unwrap().as_deref(), Some("low"));
+        assert_eq!(
+            graded("x", Some("low"), None).unwrap().as_deref(),
+            Some("low")
+        );
         assert_eq!(graded("x", None, None).unwrap(), None);
         let value = Some("high".to_owned());
         assert_eq!(graded("x", Some(IN_COLUMN), value.clone()).unwrap(), value);

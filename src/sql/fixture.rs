@@ -57,7 +57,10 @@ pub fn overlap(id: &str, changes: &Value) -> Value {
 
 /// The source of [`overlap`]: an exchange of `globex` before the window.
 pub fn source(changes: &Value) -> Value {
-    let base = exchange("s", &json!({"tenant": "globex", "in_window": false, "t_start": at(940)}));
+    let base = exchange(
+        "s",
+        &json!({"tenant": "globex", "in_window": false, "t_start": at(940)}),
+    );
     with(base, changes)
 }
 

@@ -36,8 +36,8 @@ pub fn row_object(batch: &RecordBatch, row: usize) -> anyhow::Result<Object> {
     let schema = batch.schema();
     let mut object = Object::new();
     for (field, array) in schema.fields().iter().zip(batch.columns()) {
-        let value = value_at(array.as_ref(), row)
-            .with_context(|| format!("column {:?}", field.name()))?;
+        let value =
+            value_at(array.as_ref(), row).with_context(|| format!("column {:?}", field.name()))?;
         object.insert(field.name().clone(), value);
     }
     Ok(object)
@@ -78,7 +78,8 @@ fn nested_value(array: &dyn Array, row: usize, depth: u32) -> anyhow::Result<Val
         DataType::Timestamp(unit, zone) => {
             let nanos = match unit {
                 TimeUnit::Second => {
-                    i128::from(array.as_primitive::<TimestampSecondType>().value(row)) * 1_000_000_000
+                    i128::from(array.as_primitive::<TimestampSecondType>().value(row))
+                        * 1_000_000_000
                 }
                 TimeUnit::Millisecond => {
                     i128::from(array.as_primitive::<TimestampMillisecondType>().value(row))

@@ -17,7 +17,3 @@ mod report_tests;
 mod rule_tests;
 #[cfg(test)]
 mod verdict_tests;
-
-
-
-

@@ -174,7 +174,10 @@ impl<'a> RowWriter<'a> {
             Format::Csv | Format::Jsonl | Format::Parquet => {}
         }
         if let Some(writer) = self.parquet.take() {
-            writer.into_inner().context("cannot write Parquet")?.flush()?;
+            writer
+                .into_inner()
+                .context("cannot write Parquet")?
+                .flush()?;
         }
         if let Some(out) = &mut self.out {
             out.flush()?;
@@ -312,7 +315,10 @@ mod tests {
             "[\n{\"a\":1},\n{\"a\":22}\n]\n"
         );
         assert_eq!(
-            run("SELECT 1 AS a, 'x' AS b UNION ALL SELECT 22, '漢' ORDER BY 1", Format::Table),
+            run(
+                "SELECT 1 AS a, 'x' AS b UNION ALL SELECT 22, '漢' ORDER BY 1",
+                Format::Table
+            ),
             " a  b\n--  --\n 1  x\n22  漢\n".replace(" a  b", "a   b")
         );
     }

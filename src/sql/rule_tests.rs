@@ -49,7 +49,11 @@ fn over_pool_accepted() {
     assert_eq!(evidence(&found[0])["over_pool"], false);
     assert_eq!(evidence(&found[1])["over_pool"], true);
     assert_eq!(evidence(&found[1])["prompt_tokens"], 681_281);
-    assert!(found[0].evidence.starts_with(r#"{"band":false,"capacity_id":"k1","#));
+    assert!(
+        found[0]
+            .evidence
+            .starts_with(r#"{"band":false,"capacity_id":"k1","#)
+    );
 }
 
 #[test]
@@ -64,10 +68,16 @@ fn pd_input_length_mismatch() {
         exchange("p", &side("prefill", 1)),
         exchange("d", &side("decode", 1000)),
     ];
-    let found = findings(&mut session(&exchanges, &[], &[]), "pd_input_length_mismatch");
+    let found = findings(
+        &mut session(&exchanges, &[], &[]),
+        "pd_input_length_mismatch",
+    );
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].exchange_id.as_deref(), Some("g"));
-    assert_eq!((found[0].severity.as_ref(), found[0].exposure.as_deref()), ("high", Some("proven")));
+    assert_eq!(
+        (found[0].severity.as_ref(), found[0].exposure.as_deref()),
+        ("high", Some("proven"))
+    );
     let shown = evidence(&found[0]);
     assert_eq!(shown["bootstrap_room"], room);
     assert_eq!(shown["prefill_prompt_tokens"], 1);
@@ -75,15 +85,33 @@ fn pd_input_length_mismatch() {
     let mut case = session(&exchanges, &[overlap("g", &json!({}))], &[]);
     case.run_rules().unwrap();
     let verdict = &case.run_verdicts().unwrap()[0];
-    assert_eq!((verdict.grade.as_ref(), verdict.exposure.as_ref()), ("confirmed", "proven"));
+    assert_eq!(
+        (verdict.grade.as_ref(), verdict.exposure.as_ref()),
+        ("confirmed", "proven")
+    );
 
     exchanges.remove(0);
-    let found = findings(&mut session(&exchanges, &[], &[]), "pd_input_length_mismatch");
+    let found = findings(
+        &mut session(&exchanges, &[], &[]),
+        "pd_input_length_mismatch",
+    );
     assert_eq!(found[0].exchange_id.as_deref(), Some("d"));
     exchanges[0]["prompt_tokens"] = 1000.into();
-    assert!(findings(&mut session(&exchanges, &[], &[]), "pd_input_length_mismatch").is_empty());
+    assert!(
+        findings(
+            &mut session(&exchanges, &[], &[]),
+            "pd_input_length_mismatch"
+        )
+        .is_empty()
+    );
     exchanges[0]["prompt_tokens"] = Value::Null;
-    assert!(findings(&mut session(&exchanges, &[], &[]), "pd_input_length_mismatch").is_empty());
+    assert!(
+        findings(
+            &mut session(&exchanges, &[], &[]),
+            "pd_input_length_mismatch"
+        )
+        .is_empty()
+    );
 }
 
 #[test]
@@ -91,16 +119,31 @@ fn foreign_overlap_gives_one_finding_per_answer_tenant_and_side() {
     let long = json!({"prompt_tokens": 700_000});
     let exchanges = [exchange("e", &long), source(&json!({}))];
     let overlaps = [
-        overlap("e", &json!({"novel_weight": 30, "response_start": 200, "response_end": 260})),
-        overlap("e", &json!({"novel_weight": 80, "response_start": 300, "response_end": 460})),
-        overlap("e", &json!({"source_side": "response", "source_field": "tool"})),
+        overlap(
+            "e",
+            &json!({"novel_weight": 30, "response_start": 200, "response_end": 260}),
+        ),
+        overlap(
+            "e",
+            &json!({"novel_weight": 80, "response_start": 300, "response_end": 460}),
+        ),
+        overlap(
+            "e",
+            &json!({"source_side": "response", "source_field": "tool"}),
+        ),
     ];
     let mut case = session(&exchanges, &overlaps, &[]);
     let found = findings(&mut case, "foreign_prompt_overlap");
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].severity.as_ref(), found[0].disclosure.as_deref()), ("critical", Some("proven")));
+    assert_eq!(
+        (found[0].severity.as_ref(), found[0].disclosure.as_deref()),
+        ("critical", Some("proven"))
+    );
     let shown = evidence(&found[0]);
-    assert_eq!((&shown["novel_weight"], &shown["spans"]), (&json!(80), &json!(2)));
+    assert_eq!(
+        (&shown["novel_weight"], &shown["spans"]),
+        (&json!(80), &json!(2))
+    );
     assert_eq!(shown["order"], "before");
     let found = findings(&mut case, "foreign_response_overlap");
     assert_eq!(found.len(), 1);
@@ -114,11 +157,17 @@ fn a_victims_copy_does_not_stand_for_the_owner() {
     let exchanges = [
         exchange("e", &json!({"prompt_tokens": 700_000})),
         source(&json!({})),
-        exchange("v", &json!({"tenant": "victim", "in_window": false, "t_start": at(990)})),
+        exchange(
+            "v",
+            &json!({"tenant": "victim", "in_window": false, "t_start": at(990)}),
+        ),
     ];
     let owner = overlap("e", &json!({}));
-    let victim = overlap("e", &json!({"source_exchange_id": "v", "source_tenant": "victim",
-        "source_side": "response", "source_carries": false, "novel_weight": 44}));
+    let victim = overlap(
+        "e",
+        &json!({"source_exchange_id": "v", "source_tenant": "victim",
+        "source_side": "response", "source_carries": false, "novel_weight": 44}),
+    );
     let mut case = session(&exchanges, &[owner, victim.clone()], &[]);
     assert_eq!(findings(&mut case, "foreign_prompt_overlap").len(), 1);
     assert!(findings(&mut case, "foreign_response_overlap").is_empty());
@@ -152,7 +201,11 @@ fn window_exceeds_pool() {
         .collect();
     ids.sort();
     assert_eq!(ids, [("a".to_owned(), false), ("b".to_owned(), true)]);
-    assert!(found.iter().all(|f| f.exchange_id.is_none() && f.severity == "medium"));
+    assert!(
+        found
+            .iter()
+            .all(|f| f.exchange_id.is_none() && f.severity == "medium")
+    );
     assert_eq!(evidence(&found[0])["exposed_from_tokens"], 681_274);
     assert_eq!(evidence(&found[0])["exposed_below_tokens"], 1_048_576);
 }
@@ -173,15 +226,25 @@ fn id_collision() {
     assert_eq!(found[0].exchange_id.as_deref(), Some("b"));
     assert_eq!(found[0].severity, "low");
     let shown = evidence(&found[0]);
-    assert_eq!((&shown["exchanges"], &shown["tenants"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        (&shown["exchanges"], &shown["tenants"]),
+        (&json!(2), &json!(2))
+    );
 }
 
 #[test]
 fn runs_are_repeatable() {
-    let exchanges = [exchange("e", &json!({"prompt_tokens": 700_000})), source(&json!({}))];
+    let exchanges = [
+        exchange("e", &json!({"prompt_tokens": 700_000})),
+        source(&json!({})),
+    ];
     let mut case = session(&exchanges, &[overlap("e", &json!({}))], &[]);
     let all = |case: &mut CaseSession| -> Vec<FindingRow> {
-        case.run_rules().unwrap().into_iter().flat_map(|r| r.rows).collect()
+        case.run_rules()
+            .unwrap()
+            .into_iter()
+            .flat_map(|r| r.rows)
+            .collect()
     };
     let first = all(&mut case);
     assert_eq!(first, all(&mut case));

@@ -6,11 +6,11 @@ use anyhow::{Context, anyhow, bail};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::ScalarValue;
-use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
+use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -120,11 +120,10 @@ impl CaseSession {
     }
 
     fn register_folder(&self, table: Table, folder: &Path) -> anyhow::Result<()> {
-        let mut listing = ListingOptions::new(Arc::new(ParquetFormat::default()))
-            .with_file_extension(".parquet");
+        let mut listing =
+            ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
         if let Some(key) = table.partition_key() {
-            listing =
-                listing.with_table_partition_cols(vec![(key.to_owned(), DataType::Utf8)]);
+            listing = listing.with_table_partition_cols(vec![(key.to_owned(), DataType::Utf8)]);
         }
         let config = ListingTableConfig::new(folder_url(folder)?)
             .with_listing_options(listing)
@@ -195,7 +194,12 @@ impl CaseSession {
             let batches = self
                 .wait(frame.collect())?
                 .into_iter()
-                .map(|batch| Ok(RecordBatch::try_new(schema.clone(), batch.columns().to_vec())?))
+                .map(|batch| {
+                    Ok(RecordBatch::try_new(
+                        schema.clone(),
+                        batch.columns().to_vec(),
+                    )?)
+                })
                 .collect::<anyhow::Result<Vec<_>>>()?;
             Arc::new(MemTable::try_new(schema, vec![batches]).map_err(engine_error)?)
         } else {
@@ -237,14 +241,17 @@ impl CaseSession {
         bail!("table {name:?} is not in the case")
     }
 
-    /// Registers every view whose tables are there, for people's own queries.
+    /// Registers the shipped views that a person's statement names, where their tables are there.
     ///
     /// # Errors
-    /// A shipped view that does not plan.
-    pub fn prepare_all_views(&mut self) -> anyhow::Result<()> {
+    /// A view that does not plan or run.
+    pub fn prepare_views_of(&mut self, sql: &str) -> anyhow::Result<()> {
+        let sql = sql.to_lowercase();
         let usable: Vec<String> = self
             .catalog
             .of_kind(QueryKind::View)
+            // A name inside a string or comment costs time, nothing else.
+            .filter(|view| sql.contains(view.id))
             .filter(|view| {
                 Table::ALL.into_iter().all(|table| {
                     !self.catalog.reaches(view.id, table.as_str())
@@ -269,10 +276,7 @@ impl CaseSession {
         self.wait(frame.collect())
     }
 
-    fn wait<T>(
-        &self,
-        work: impl Future<Output = Result<T, DataFusionError>>,
-    ) -> anyhow::Result<T> {
+    fn wait<T>(&self, work: impl Future<Output = Result<T, DataFusionError>>) -> anyhow::Result<T> {
         self.runtime.block_on(work).map_err(engine_error)
     }
 
