@@ -29,7 +29,7 @@ ranked_sources AS (
 ),
 shared AS (
     SELECT t.exchange_id, COUNT(*) AS spans
-    FROM overlaps AS o
+    FROM "overlaps" AS o
     JOIN response_twins AS t ON t.twin_exchange_id = o.exchange_id
     WHERE o.carriers > 1 AND o.novel_weight >= 24
     GROUP BY t.exchange_id

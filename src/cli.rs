@@ -41,6 +41,8 @@ enum Command {
     Formats,
     /// List or show the rules
     Rules(commands::rules::RulesArgs),
+    /// List, show or run the named queries over a case
+    Query(commands::query::QueryArgs),
 }
 
 /// Flags of `audit`.
@@ -122,6 +124,7 @@ pub fn run() -> Result<Outcome> {
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Formats => commands::formats::run(),
         Command::Rules(args) => commands::rules::run(args),
+        Command::Query(args) => commands::query::run(args),
     }
 }
 

@@ -42,7 +42,7 @@ SELECT
     carriers,
     source_carries,
     lag_ms,
-    time_order,
+    time_order AS "order",
     same_share_group,
     at_cut,
     span_hmac,

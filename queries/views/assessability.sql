@@ -8,8 +8,8 @@ WITH seen AS (
         t.exchange_id,
         MAX(CASE WHEN e.judged THEN 1 ELSE 0 END) AS judged,
         MAX(CASE WHEN e.judged AND e.response_state = 'full' THEN 1 ELSE 0 END) AS judged_full,
-        MAX(CASE WHEN e.judged THEN COALESCE(e.foreign_exchanges, 0) ELSE e.foreign_exchanges END)
-            AS foreign_exchanges
+        MAX(CASE WHEN e.response_state = 'full' THEN 1 ELSE 0 END) AS text_full,
+        MAX(e.foreign_exchanges) AS foreign_exchanges
     FROM response_twins AS t
     JOIN exchanges AS e ON e.exchange_id = t.twin_exchange_id
     GROUP BY t.exchange_id
@@ -18,6 +18,7 @@ flags AS (
     SELECT
         d.exchange_id,
         s.judged = 1 AS judged,
+        s.text_full = 0 AS text_incomplete,
         d.tenant IS NULL OR COALESCE(d.unjudged_reason, '') = 'tenant_unknown' AS tenant_unknown,
         COALESCE(d.unjudged_reason, '') = 'time_unknown' OR d.t_start IS NULL AS time_unknown,
         s.judged = 0 AND (
@@ -42,7 +43,9 @@ flags AS (
             s.judged = 1
             OR COALESCE(d.response_state, '') IN ('truncated', 'redacted', 'external')
         ) AS response_incomplete,
-        COALESCE(s.foreign_exchanges = 0, FALSE) AS no_foreign_corpus,
+        d.tenant IS NOT NULL
+            AND d.t_start IS NOT NULL
+            AND COALESCE(s.foreign_exchanges, 0) = 0 AS no_foreign_corpus,
         NOT COALESCE(d.own_prompt_complete, FALSE) AS own_prompt_incomplete,
         -- A picture, recording or file of the own prompt was not read: its text looks foreign,
         -- and the prompt that excludes own text is not whole.
@@ -58,6 +61,7 @@ flags AS (
 SELECT
     exchange_id,
     judged,
+    text_incomplete,
     tenant_unknown,
     time_unknown,
     text_absent,

@@ -1,6 +1,7 @@
 -- id: disclosures
 -- title: delivered response x source tenant with the strongest disclosure found
 -- needs: findings, response_twins
+-- keep: rows
 -- version: 1
 -- why: one answer may show text of several tenants; each of them has to be told
 SELECT

@@ -1,6 +1,7 @@
 -- id: exposed_calls
 -- title: calls with an exposure finding, and whether it is firm
 -- needs: findings, exposure
+-- keep: rows
 -- version: 1
 -- why: where only the smaller of several possible limits was reached, exposure bears no proof
 SELECT

@@ -1,6 +1,7 @@
 -- id: foreign_spans
 -- title: overlap rows that count as foreign text, with the disclosure each one supports
 -- needs: overlaps, exchanges, exposed_calls
+-- keep: rows
 -- version: 1
 -- why: one independent carrier, twelve words, and a direction in time; all else is shared text
 WITH eligible AS (
@@ -30,7 +31,7 @@ WITH eligible AS (
         COALESCE(x.exposure_rank, 0) > 0 AS exposed,
         COALESCE(x.exposure_rank, 0) > 0 AND COALESCE(x.firm, 0) = 0 AS limit_band,
         COALESCE(x.firm, 0) = 1 AS firm
-    FROM overlaps AS o
+    FROM "overlaps" AS o
     JOIN exchanges AS e ON e.exchange_id = o.exchange_id
     LEFT JOIN exchanges AS s ON s.exchange_id = o.source_exchange_id
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id

@@ -1,6 +1,7 @@
 -- id: gateway_cache
 -- title: gateway cache hits whose prompt another tenant had sent before
 -- needs: exchanges
+-- keep: rows
 -- version: 1
 -- why: a shared gateway cache answers the same prompt with the same text; that is no KV leak
 WITH hits AS (
@@ -23,7 +24,7 @@ firsts AS (
         AND EXISTS (SELECT 1 FROM hits AS h WHERE h.prompt_hmac = e.prompt_hmac)
 ),
 -- The two earliest tenants of a prompt are enough: one of them is not the receiver.
-leading AS (
+earliest AS (
     SELECT
         prompt_hmac,
         tenant,
@@ -41,7 +42,7 @@ pairs AS (
         l.t_start AS source_time,
         ROW_NUMBER() OVER (PARTITION BY h.exchange_id ORDER BY l.tenant_rank) AS pair_rank
     FROM hits AS h
-    JOIN leading AS l
+    JOIN earliest AS l
         ON l.prompt_hmac = h.prompt_hmac AND l.tenant <> h.tenant AND l.t_start < h.t_start
     WHERE l.tenant_rank <= 2
 )

@@ -1,0 +1,55 @@
+-- id: funnel
+-- title: from all delivered responses down to the graded ones
+-- needs: responses
+-- version: 1
+-- why: every step says what it takes away; over the pool and over the engine's limit are two
+--      counts, because an engine rejects a few tokens before the pool is full
+WITH flags AS (
+    SELECT
+        CASE WHEN over_pool THEN 1 ELSE 0 END AS over_pool,
+        CASE WHEN over_limit THEN 1 ELSE 0 END AS over_limit,
+        CASE WHEN over_limit AND accepted THEN 1 ELSE 0 END AS accepted,
+        CASE WHEN exposed THEN 1 ELSE 0 END AS exposed,
+        CASE WHEN exposed AND excluded IS NULL THEN 1 ELSE 0 END AS counted,
+        CASE
+            WHEN exposed AND excluded IS NULL AND disclosure IN ('proven', 'likely') THEN 1
+            ELSE 0
+        END AS disclosed,
+        CASE WHEN exposed AND excluded IS NULL THEN grade ELSE '' END AS grade
+    FROM responses
+    WHERE NOT aborted
+),
+sums AS (
+    SELECT
+        COUNT(*) AS total,
+        COALESCE(SUM(over_pool), 0) AS over_pool,
+        COALESCE(SUM(over_limit), 0) AS over_limit,
+        COALESCE(SUM(accepted), 0) AS accepted,
+        COALESCE(SUM(exposed), 0) AS exposed,
+        COALESCE(SUM(counted), 0) AS counted,
+        COALESCE(SUM(disclosed), 0) AS disclosed,
+        COALESCE(SUM(CASE WHEN grade = 'confirmed' THEN 1 ELSE 0 END), 0) AS confirmed,
+        COALESCE(SUM(CASE WHEN grade = 'probable' THEN 1 ELSE 0 END), 0) AS probable,
+        COALESCE(SUM(CASE WHEN grade = 'possible' THEN 1 ELSE 0 END), 0) AS possible
+    FROM flags
+)
+SELECT 1 AS place, 'all' AS stage, 'responses delivered' AS label, total AS responses FROM sums
+UNION ALL
+SELECT 2, 'over_pool', 'prompt over the pool', over_pool FROM sums
+UNION ALL
+SELECT 3, 'over_limit', 'prompt at or over the limit of the engine', over_limit FROM sums
+UNION ALL
+SELECT 4, 'accepted', 'accepted with 200 and tokens generated', accepted FROM sums
+UNION ALL
+SELECT 5, 'exposed', 'exposed by any finding', exposed FROM sums
+UNION ALL
+SELECT 6, 'counted', 'internal and researcher tenants removed', counted FROM sums
+UNION ALL
+SELECT 7, 'disclosed', 'with foreign text, proven or likely', disclosed FROM sums
+UNION ALL
+SELECT 8, 'confirmed', 'graded confirmed', confirmed FROM sums
+UNION ALL
+SELECT 9, 'probable', 'graded probable', probable FROM sums
+UNION ALL
+SELECT 10, 'possible', 'graded possible', possible FROM sums
+ORDER BY place
