@@ -97,7 +97,7 @@ impl Run<'_> {
         session.set_table(&verdicts)?;
         let tallies = Tallies::of(&ingested.sources)?;
         let mut fitness: Fitness = session
-            .typed_rows("report/fitness")?
+            .typed_rows("report/assessed")?
             .pop()
             .context("the fitness query gave no row")?;
         fitness.records_read = tallies.total.read;
@@ -161,14 +161,13 @@ impl Run<'_> {
         findings: &[FindingRow],
     ) -> Result<Vec<FileDigest>> {
         let mut outputs = Vec::new();
-        for renderer in crate::report::renderers() {
+        for renderer in crate::report::RENDERERS {
             let bytes = renderer.render(report)?;
-            let name = format!("report.{}", renderer.extension());
-            outputs.push(self.case.write_output(&name, &bytes)?);
+            outputs.push(self.case.write_output(renderer.file_name(), &bytes)?);
         }
         let mut lines = Vec::new();
         for finding in findings {
-            crate::report::findings_line(finding, &mut lines)?;
+            crate::report::jsonl::append(finding, &mut lines)?;
         }
         outputs.push(self.case.write_output("findings.jsonl", &lines)?);
         outputs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -386,6 +385,7 @@ pub fn store_failure(error: StoreError) -> anyhow::Error {
         | StoreError::NoCase { .. }
         | StoreError::Key { .. } => FailureKind::Usage,
         StoreError::Manifest { .. } | StoreError::Custody { .. } => FailureKind::Integrity,
+        _ if error.is_disk_full() => FailureKind::Limit,
         _ => return anyhow::Error::new(error),
     };
     failure(kind, error.to_string())

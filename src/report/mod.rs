@@ -5,9 +5,11 @@
 //! two dresses of the same [`view`], so that they cannot disagree.
 
 pub mod finding;
+pub mod fill;
 mod finish;
 mod html;
 mod json;
+pub mod jsonl;
 mod markdown;
 pub mod model;
 pub mod sanitize;
