@@ -74,7 +74,7 @@ impl Collect {
         judged: &[Judged],
         exchanges: usize,
         max_tenants: u32,
-        budget: usize,
+        (budget, room): (usize, usize),
     ) -> Collect {
         let tokens: usize = active.iter().map(|a| a.tokens.len()).sum();
         let mut index = WindowIndex::new(tokens);
@@ -109,7 +109,7 @@ impl Collect {
             index,
             queue: Vec::new(),
             again: Vec::new(),
-            room: (2 * max_tenants as usize).saturating_add(4).max(16),
+            room,
             first_round: true,
             budget,
             max_tenants: max_tenants as usize,

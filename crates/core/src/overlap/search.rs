@@ -28,6 +28,8 @@ pub struct Search {
     subjects: Arc<[Subject]>,
     settings: Settings,
     limits: Limits,
+    /// Tenants that a cell holds in the first round.
+    pub(super) room: usize,
     next: Option<PassKind>,
     stage: Stage,
     found: Vec<Found>,
@@ -87,10 +89,12 @@ impl Search {
         limits: Limits,
     ) -> Search {
         settings.store_weight = settings.store_weight.max(WINDOW_WEIGHT);
+        let room = (settings.max_tenants as usize).saturating_mul(2);
         Search {
             subjects: subjects.into(),
             settings,
             limits,
+            room: room.saturating_add(4).max(16),
             next: Some(PassKind::Judge),
             stage: Stage::Judge,
             found: Vec::new(),
@@ -368,7 +372,7 @@ impl Search {
             &self.judged,
             self.subjects.len(),
             self.settings.max_tenants,
-            self.limits.memory_bytes / 4,
+            (self.limits.memory_bytes / 4, self.room),
         );
         let collect = Box::new(collect);
         self.enter(PassKind::Collect, Stage::Collect { anchors, collect });

@@ -6,9 +6,15 @@ use crate::exchange::{Border, BorderKind, FieldText, Role};
 use proptest::prelude::*;
 
 /// Runs the search over items in a given order and split.
-fn fast(items: &[Item], settings: &Settings, memory_bytes: usize, split: usize) -> Outcome {
+fn fast(
+    items: &[Item],
+    settings: &Settings,
+    (memory_bytes, room): (usize, usize),
+    split: usize,
+) -> Outcome {
     let subjects: Vec<Subject> = items.iter().map(|i| i.subject).collect();
     let mut search = Search::new(subjects, settings.clone(), Limits { memory_bytes });
+    search.room = room;
     let mut order: Vec<usize> = (0..items.len()).collect();
     let mut passes = 0;
     while search.next_pass().is_some() {
@@ -148,18 +154,27 @@ fn settings() -> impl Strategy<Value = Settings> {
         )
 }
 
+/// More cases on demand: `PENTIMENTO_CASES=20000 cargo test --release`.
+fn cases() -> u32 {
+    std::env::var("PENTIMENTO_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(300)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn equals_the_twin(
         items in corpus(),
         settings in settings(),
         memory in prop::sample::select(vec![0usize, 3_000, 1 << 24]),
+        room in 1usize..4,
         split in 1usize..12,
     ) {
         let expected = twin::search(&items, &settings);
-        let outcome = fast(&items, &settings, memory, split);
+        let outcome = fast(&items, &settings, (memory, room), split);
         prop_assert_eq!(outcome.rows, expected);
     }
 }

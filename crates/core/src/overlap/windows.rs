@@ -159,10 +159,6 @@ impl Filter {
         let (word, bits) = self.place(hash);
         self.words[word] & bits == bits
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.words.len() * 8
-    }
 }
 
 /// Which window stands for a number: text, first token, length.
