@@ -35,8 +35,6 @@ enum Command {
     Audit(AuditArgs),
     /// Ask a case in SQL (read-only)
     Sql(commands::sql::SqlArgs),
-    /// Run a named query over a case
-    Query(commands::query::QueryArgs),
     /// Write the logs of a known incident, with labels
     Simulate(commands::simulate::SimulateArgs),
     /// List the log formats
@@ -123,7 +121,6 @@ pub fn run() -> Result<Outcome> {
     match Cli::parse().command {
         Command::Audit(args) => commands::audit::run(args),
         Command::Sql(args) => commands::sql::run(args),
-        Command::Query(args) => commands::query::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Formats => commands::formats::run(),
         Command::Rules(args) => commands::rules::run(args),

@@ -90,7 +90,10 @@ pub fn outcome<'a>(
 mod tests {
     use super::*;
 
-    const LIMITS: FitnessLimits = FitnessLimits { min_assessable: 0.9, max_reject_ratio: 0.01 };
+    const LIMITS: FitnessLimits = FitnessLimits {
+        min_assessable: 0.9,
+        max_reject_ratio: 0.01,
+    };
 
     fn fit(calls: i64, seen: i64, read: i64, rejected: i64, cut: i64) -> Option<String> {
         Fitness {
@@ -122,8 +125,14 @@ mod tests {
         };
         assert_eq!(of("critical", false, Some("x")), Outcome::Findings);
         assert_eq!(of("medium", false, None), Outcome::Done);
-        assert_eq!(of("medium", false, Some("x")), Outcome::Incomplete("x".into()));
+        assert_eq!(
+            of("medium", false, Some("x")),
+            Outcome::Incomplete("x".into())
+        );
         assert_eq!(of("critical", true, None), Outcome::Done);
-        assert_eq!(of("critical", true, Some("x")), Outcome::Incomplete("x".into()));
+        assert_eq!(
+            of("critical", true, Some("x")),
+            Outcome::Incomplete("x".into())
+        );
     }
 }

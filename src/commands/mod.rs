@@ -3,7 +3,6 @@
 pub mod audit;
 pub mod formats;
 pub mod query;
-pub mod query;
 pub mod rules;
 pub mod simulate;
 pub mod sql;

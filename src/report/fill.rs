@@ -49,9 +49,15 @@ pub fn fill(facts: &Facts<'_>, session: &mut CaseSession, case: &CaseFolder) -> 
     let mut take = |name: &str| tables.remove(name).unwrap_or_default();
     let linking = take("linking").pop().unwrap_or_default();
     let headline = take("headline");
-    let best_responses =
-        headline.iter().find(|r| word(r, "number") == "best").map_or(0, |r| int(r, "responses"));
-    let timed = if best_responses > 0 { "best" } else { "ceiling" };
+    let best_responses = headline
+        .iter()
+        .find(|r| word(r, "number") == "best")
+        .map_or(0, |r| int(r, "responses"));
+    let timed = if best_responses > 0 {
+        "best"
+    } else {
+        "ceiling"
+    };
     let timed = headline.iter().find(|r| word(r, "number") == timed);
     let report = Report {
         header: header(facts, case, &take("period")),
@@ -92,12 +98,21 @@ pub fn fill(facts: &Facts<'_>, session: &mut CaseSession, case: &CaseFolder) -> 
 fn header(facts: &Facts<'_>, case: &CaseFolder, period: &[Object]) -> Header {
     let row = period.first();
     let window = facts.settings.window;
-    let name = case.root().file_name().map(|n| n.to_string_lossy().into_owned());
+    let name = case
+        .root()
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned());
     Header {
         tool_version: env!("CARGO_PKG_VERSION").into(),
         case_name: name.unwrap_or_default(),
-        period_start: window.since.map(Time).or_else(|| row.and_then(|r| time(r, "period_start"))),
-        period_end: window.until.map(Time).or_else(|| row.and_then(|r| time(r, "period_end"))),
+        period_start: window
+            .since
+            .map(Time)
+            .or_else(|| row.and_then(|r| time(r, "period_start"))),
+        period_end: window
+            .until
+            .map(Time)
+            .or_else(|| row.and_then(|r| time(r, "period_end"))),
         status: Status {
             complete: facts.gap.is_none(),
             exit_code: i32::from(facts.outcome.exit_code()),
@@ -109,7 +124,10 @@ fn header(facts: &Facts<'_>, case: &CaseFolder, period: &[Object]) -> Header {
 }
 
 fn numbered(rows: &[Object], number: &str) -> Extent {
-    rows.iter().find(|r| word(r, "number") == number).map(extent).unwrap_or_default()
+    rows.iter()
+        .find(|r| word(r, "number") == number)
+        .map(extent)
+        .unwrap_or_default()
 }
 
 fn extent(row: &Object) -> Extent {
@@ -123,7 +141,10 @@ fn extent(row: &Object) -> Extent {
 
 fn outside(rows: &[Object]) -> Outside {
     let of = |grade: &str| {
-        rows.iter().find(|r| word(r, "grade") == grade).map(extent).unwrap_or_default()
+        rows.iter()
+            .find(|r| word(r, "grade") == grade)
+            .map(extent)
+            .unwrap_or_default()
     };
     Outside {
         confirmed: of("confirmed"),
@@ -134,7 +155,11 @@ fn outside(rows: &[Object]) -> Outside {
 }
 
 fn excluded(row: &Object) -> ExcludedRow {
-    ExcludedRow { kind: word(row, "kind"), grade: word(row, "grade"), responses: int(row, "responses") }
+    ExcludedRow {
+        kind: word(row, "kind"),
+        grade: word(row, "grade"),
+        responses: int(row, "responses"),
+    }
 }
 
 fn aborted(row: &Object) -> Aborted {
@@ -146,7 +171,11 @@ fn aborted(row: &Object) -> Aborted {
 }
 
 fn funnel(row: &Object) -> FunnelRow {
-    FunnelRow { stage: word(row, "stage"), label: word(row, "label"), responses: int(row, "responses") }
+    FunnelRow {
+        stage: word(row, "stage"),
+        label: word(row, "label"),
+        responses: int(row, "responses"),
+    }
 }
 
 fn axis(row: &Object) -> AxisRow {
@@ -251,7 +280,11 @@ fn finding(row: &Object) -> Finding {
         title: word(row, "title"),
         overlap: OverlapFacts::from_evidence(&evidence),
         locator: locator("path", "record_offset", "record_length"),
-        source_locator: locator("source_path", "source_record_offset", "source_record_length"),
+        source_locator: locator(
+            "source_path",
+            "source_record_offset",
+            "source_record_length",
+        ),
         evidence,
         preview: None,
     }
@@ -281,7 +314,10 @@ fn assessability(facts: &Facts<'_>, rows: &[Object]) -> Assessability {
         required_share: facts.settings.min_assessable,
         reasons: rows
             .iter()
-            .map(|r| ReasonCount { reason: word(r, "reason"), responses: int(r, "responses") })
+            .map(|r| ReasonCount {
+                reason: word(r, "reason"),
+                responses: int(r, "responses"),
+            })
             .collect(),
     }
 }
@@ -308,7 +344,11 @@ fn source(row: &Object) -> SourceRow {
 }
 
 fn reject(row: &Object) -> RejectRow {
-    RejectRow { reason: word(row, "reason"), records: int(row, "records"), bytes: int(row, "bytes") }
+    RejectRow {
+        reason: word(row, "reason"),
+        records: int(row, "records"),
+        bytes: int(row, "bytes"),
+    }
 }
 
 fn by_kind(ingested: &Ingested) -> Vec<LinkKind> {
@@ -316,7 +356,10 @@ fn by_kind(ingested: &Ingested) -> Vec<LinkKind> {
         .links
         .joined
         .iter()
-        .map(|(kind, n)| LinkKind { kind: kind.clone(), calls: *n as i64 })
+        .map(|(kind, n)| LinkKind {
+            kind: kind.clone(),
+            calls: *n as i64,
+        })
         .collect()
 }
 

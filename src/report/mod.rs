@@ -4,8 +4,8 @@
 //! [`RENDERERS`]. A new format is a new file and one line in that table. HTML and Markdown are
 //! two dresses of the same [`view`], so that they cannot disagree.
 
-pub mod finding;
 pub mod fill;
+pub mod finding;
 mod finish;
 mod html;
 mod json;
