@@ -32,6 +32,10 @@ pub(super) struct Automaton {
     standing: Vec<(u32, u32)>,
     /// State of the run that ends with each token and is as long as possible.
     ends: Vec<u32>,
+    /// Per state the places of the text at which its runs end.
+    counts: Vec<u32>,
+    /// States but the root, by length.
+    by_length: Vec<u32>,
 }
 
 impl Automaton {
@@ -51,6 +55,8 @@ impl Automaton {
             ids: ByHash::default(),
             standing: Vec::new(),
             ends: Vec::with_capacity(tokens.len()),
+            counts: Vec::new(),
+            by_length: Vec::new(),
         };
         let mut last = ROOT;
         // Numbers of barriers count down from the top: no token has them.
@@ -64,7 +70,22 @@ impl Automaton {
             sentinel -= 1;
             last = out.extend(last, sentinel);
         }
+        out.count();
         out
+    }
+
+    fn count(&mut self) {
+        let mut by_length: Vec<u32> = (1..self.states.len() as u32).collect();
+        by_length.sort_unstable_by_key(|&s| self.length(s));
+        self.counts = vec![0; self.states.len()];
+        for &end in &self.ends {
+            self.counts[end as usize] += 1;
+        }
+        for &state in by_length.iter().rev() {
+            let link = self.link(state) as usize;
+            self.counts[link] += self.counts[state as usize];
+        }
+        self.by_length = by_length;
     }
 
     fn number(&mut self, tokens: &Tokens, at: usize) -> u32 {
@@ -78,8 +99,8 @@ impl Automaton {
         id
     }
 
-    /// The number of a token of another text, if this text has an equal one.
-    fn find(&self, tokens: &Tokens, other: &Tokens, at: usize) -> u32 {
+    /// The number of a token of another text; without an equal one, a number that nothing has.
+    pub(super) fn find(&self, tokens: &Tokens, other: &Tokens, at: usize) -> u32 {
         let mut id = self.ids.get(&other.hash[at]).copied().unwrap_or(NONE);
         while id != NONE {
             let (standing, next) = self.standing[id as usize];
@@ -167,16 +188,14 @@ impl Automaton {
         &self.ends
     }
 
-    /// Reads one token of another text: from the state and length of the run that ended before it
-    /// to those of the longest run that ends with it.
-    pub(super) fn step(
-        &self,
-        tokens: &Tokens,
-        (mut state, mut length): (u32, u32),
-        other: &Tokens,
-        at: usize,
-    ) -> (u32, u32) {
-        let id = self.find(tokens, other, at);
+    /// States but the root, shorter ones first.
+    pub(super) fn by_length(&self) -> &[u32] {
+        &self.by_length
+    }
+
+    /// Reads one token, by its number, of another text: from the state and length of the run that
+    /// ended before it to those of the longest run that ends with it.
+    pub(super) fn step(&self, (mut state, mut length): (u32, u32), id: u32) -> (u32, u32) {
         if id == NONE {
             return (ROOT, 0);
         }
@@ -190,6 +209,14 @@ impl Automaton {
             state = self.link(state);
             length = self.length(state);
         }
+    }
+
+    /// Whether a token follows the runs of a state at every place of the text.
+    pub(super) fn always_followed_by(&self, state: u32, id: u32) -> bool {
+        self.edge(state, id).is_some_and(|edge| {
+            let to = self.edges[edge as usize].to;
+            self.counts[to as usize] == self.counts[state as usize]
+        })
     }
 }
 
@@ -213,7 +240,7 @@ mod tests {
             let automaton = Automaton::new(&a_tokens);
             let mut at = (ROOT, 0);
             for end in 0..b.len() {
-                at = automaton.step(&a_tokens, at, &b_tokens, end);
+                at = automaton.step(at, automaton.find(&a_tokens, &b_tokens, end));
                 let longest = (0..=end + 1).find(|&from| a.contains(&b[from..=end])).unwrap();
                 prop_assert_eq!(at.1 as usize, end + 1 - longest);
                 prop_assert!(at.1 <= automaton.length(at.0));

@@ -2,11 +2,12 @@
 
 use super::active::{Active, heavy_segments};
 use super::anchors::Judged;
-use super::cells::{Answer, Asker, Cell, Event, TENANT_BYTES, ask};
+use super::cells::{Answer, Asker, Cell, Event, Line, TENANT_BYTES};
 use super::types::{Field, Fields, Subject, existed};
 use super::windows::{NONE, Window, WindowIndex, for_each};
 use crate::text::Tokens;
 use hashbrown::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Estimated bytes of a cell while few tenants hold its window.
 const CELL_BYTES: usize = 300;
@@ -53,6 +54,8 @@ pub(super) struct Collect {
     cells: Vec<Cell>,
     /// Per window the last time that counts for any text.
     last: Vec<i64>,
+    /// Per window the exchanges that hold it, once it is known.
+    held: Vec<AtomicU32>,
     /// Windows that this pass collects.
     open: Vec<bool>,
     /// Windows still to collect with the present room, and those that need more.
@@ -105,6 +108,7 @@ impl Collect {
             first_cell: Vec::new(),
             cells: Vec::new(),
             last: vec![i64::MIN; index.len()],
+            held: (0..index.len()).map(|_| AtomicU32::new(0)).collect(),
             open: vec![false; index.len()],
             index,
             queue: Vec::new(),
@@ -166,7 +170,12 @@ impl Collect {
         let mut used = 0usize;
         let mut count = 0;
         for &window in &self.queue {
-            used = used.saturating_add(self.cells_of(window).len().saturating_mul(each));
+            let cells = self.cells_of(window).len();
+            let most = match self.held[window as usize].load(Ordering::Relaxed) {
+                0 => usize::MAX,
+                held => (held as usize).saturating_mul(TENANT_BYTES),
+            };
+            used = used.saturating_add(cells.saturating_mul(each).min(most));
             if count > 0 && used > self.budget {
                 break;
             }
@@ -223,6 +232,11 @@ impl Collect {
             out.holders.push(exchange);
         }
         answer.retain(|w| prompt.binary_search(w).is_err());
+        if self.first_round {
+            for &window in prompt.iter().chain(&answer) {
+                self.held[window as usize].fetch_add(1, Ordering::Relaxed);
+            }
+        }
         let (Some(tenant), Some(start)) = (subject.tenant, subject.t_start) else {
             return;
         };
@@ -288,23 +302,24 @@ impl Collect {
 
     /// Decides what can be decided; `true` if another pass is needed.
     pub(super) fn end_pass(&mut self) -> bool {
-        let mut undecided = vec![false; self.open.len()];
-        for m in &mut self.members {
-            let asker = Asker {
-                tenant: m.facts.tenant,
-                call: m.facts.call,
-                t1: m.facts.t1,
-                from: m.facts.from,
-                to: m.facts.to,
-                max_tenants: self.max_tenants,
-            };
-            for (&window, answer) in m.distinct.iter().zip(&mut m.answers) {
-                let at = window as usize;
-                if *answer == Answer::Undecided && self.open[at] {
-                    let cells = self.first_cell[at] as usize..self.first_cell[at + 1] as usize;
-                    *answer = ask(&self.cells[cells], &asker);
-                    undecided[at] |= *answer == Answer::Undecided;
+        let mut questions: Vec<(u32, u32, u32)> = Vec::new();
+        for (member, m) in self.members.iter().enumerate() {
+            for (place, window) in m.distinct.iter().enumerate() {
+                if m.answers[place] == Answer::Undecided && self.open[*window as usize] {
+                    questions.push((*window, member as u32, place as u32));
                 }
+            }
+        }
+        questions.sort_unstable();
+        let mut undecided = vec![false; self.open.len()];
+        for group in questions.chunk_by(|a, b| a.0 == b.0) {
+            let window = group[0].0;
+            let line = Line::new(&self.cells[self.cells_of(window)]);
+            for &(_, member, place) in group {
+                let m = &mut self.members[member as usize];
+                let answer = line.ask(&m.asker(self.max_tenants));
+                undecided[window as usize] |= answer == Answer::Undecided;
+                m.answers[place as usize] = answer;
             }
         }
         for (window, undecided) in undecided.into_iter().enumerate() {
@@ -351,6 +366,17 @@ impl Member {
             windows,
             distinct,
             answers,
+        }
+    }
+
+    fn asker(&self, max_tenants: usize) -> Asker {
+        Asker {
+            tenant: self.facts.tenant,
+            call: self.facts.call,
+            t1: self.facts.t1,
+            from: self.facts.from,
+            to: self.facts.to,
+            max_tenants,
         }
     }
 

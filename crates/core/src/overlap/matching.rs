@@ -4,7 +4,7 @@ use super::anchors::Judged;
 use super::automaton::{Automaton, ROOT};
 use super::collect::Decided;
 use super::types::{Field, Fields, Row, Settings, Subject};
-use super::windows::{NONE, WindowIndex, for_each};
+use super::windows::{NONE, Window, WindowIndex, for_each};
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -209,31 +209,41 @@ impl Matching {
     ) {
         let member = &self.members[group[0].member as usize];
         let automaton = &member.automaton;
-        let mut found: HashMap<u32, (u32, u32)> = HashMap::new();
+        let mut found: HashMap<u32, (u32, u32, bool)> = HashMap::new();
         for stretch in group {
             let segment = tokens.barriers.partition_point(|b| b.at <= stretch.from);
             // The last half-word of a run may lie behind its last window.
             let to = (stretch.to + 2).min(tokens.barriers[segment].at);
-            let mut at = (ROOT, 0);
+            let id = |token: u32| {
+                if token < to {
+                    automaton.find(&member.decided.tokens, tokens, token as usize)
+                } else {
+                    NONE
+                }
+            };
+            let (mut at, mut next) = ((ROOT, 0), id(stretch.from));
             for token in stretch.from..to {
-                at = automaton.step(&member.decided.tokens, at, tokens, token as usize);
+                at = automaton.step(at, next);
+                next = id(token + 1);
                 let (mut state, mut length) = at;
                 // Shorter suffixes stand here too. Those of a state that was reached before have
-                // an earlier place.
+                // an earlier place. What always goes on with the same token in the judged text,
+                // and does so here, lies inside a longer run.
                 while length >= self.least {
-                    let run = found.entry(state).or_insert((0, 0));
+                    let run = found.entry(state).or_insert((0, 0, false));
                     if run.0 >= length {
                         break;
                     }
-                    *run = (length, token + 1);
+                    let inside = next != NONE && automaton.always_followed_by(state, next);
+                    *run = (length, token + 1, !inside);
                     state = automaton.link(state);
                     length = automaton.length(state);
                 }
             }
         }
-        let mut found: Vec<(u32, (u32, u32))> = found.into_iter().collect();
+        let mut found: Vec<_> = found.into_iter().filter(|(_, run)| run.2).collect();
         found.sort_unstable();
-        for (state, (length, to)) in found {
+        for (state, (length, to, _)) in found {
             let from = to - length;
             let run = Run {
                 length,
@@ -267,15 +277,11 @@ impl Matching {
     pub(super) fn rows(self, subjects: &[Subject], settings: &Settings, rows: &mut Vec<Row>) {
         let mut runs: Vec<(RunKey, Run)> = self.runs.into_iter().collect();
         runs.sort_unstable_by_key(|r| r.0);
-        for group in runs.chunk_by(|a, b| (a.0.0, a.0.1) == (b.0.0, b.0.1)) {
-            let (member, tenant, _) = group[0].0;
-            RowMaker {
-                member: &self.members[member as usize],
-                tenant,
-                subjects,
-                settings,
+        for of_member in runs.chunk_by(|a, b| a.0.0 == b.0.0) {
+            let maker = RowMaker::new(&self.members[of_member[0].0.0 as usize], subjects, settings);
+            for of_tenant in of_member.chunk_by(|a, b| a.0.1 == b.0.1) {
+                maker.make(of_tenant[0].0.1, of_tenant, rows);
             }
-            .make(group, rows);
         }
     }
 }
@@ -287,17 +293,20 @@ fn is_cut(tokens: &Tokens, at: u32) -> bool {
         .is_ok_and(|found| tokens.barriers[found].cut)
 }
 
-/// Makes the rows of one judged text and one source tenant.
+/// Makes the rows of one judged text.
 struct RowMaker<'a> {
     member: &'a Member,
-    tenant: u32,
     subjects: &'a [Subject],
     settings: &'a Settings,
+    /// Unexplained tokens before each token, and their weight.
+    counts: Vec<u32>,
+    weights: Vec<u64>,
 }
 
 /// Windows inside a moving interval whose both ends only grow.
 struct Inside<'a> {
-    maker: &'a RowMaker<'a>,
+    novel: &'a [(Window, Box<[u32]>)],
+    tenant: u32,
     next: usize,
     /// Least carriers: places in `novel` with counts that grow to the back.
     least: VecDeque<usize>,
@@ -308,7 +317,7 @@ struct Inside<'a> {
 impl Inside<'_> {
     /// Carriers and `source_carries` of an interval.
     fn of(&mut self, from: u32, to: u32) -> (u32, bool) {
-        let novel = &self.maker.member.decided.novel;
+        let novel = self.novel;
         while let Some((window, carriers)) = novel.get(self.next).filter(|n| n.0.to <= to) {
             while self
                 .least
@@ -318,7 +327,7 @@ impl Inside<'_> {
                 self.least.pop_back();
             }
             self.least.push_back(self.next);
-            if carriers.binary_search(&self.maker.tenant).is_err() {
+            if carriers.binary_search(&self.tenant).is_err() {
                 self.foreign.push_back(self.next);
             }
             debug_assert!(window.from < window.to);
@@ -334,70 +343,9 @@ impl Inside<'_> {
     }
 }
 
-impl RowMaker<'_> {
-    fn make(&self, runs: &[((u32, u32, u32), Run)], rows: &mut Vec<Row>) {
-        let ends = self.member.automaton.ends();
-        let nearest = self.nearest(runs);
-        let (counts, weights) = self.novel_sums();
-        let run_at = |token: usize| -> Option<(u32, &Run)> {
-            let place = *nearest.get(*ends.get(token)? as usize)?;
-            runs.get(place as usize).map(|r| (place, &r.1))
-        };
-        let mut inside = Inside {
-            maker: self,
-            next: 0,
-            least: VecDeque::new(),
-            foreign: VecDeque::new(),
-        };
-        // Equal runs have equal hashes: a run is named by its state and length.
-        let mut hashes: HashMap<u32, [u8; 16]> = HashMap::new();
-        let store = u64::from(self.settings.store_weight);
-        for token in 0..ends.len() {
-            let Some((place, run)) = run_at(token) else {
-                continue;
-            };
-            // One token further on the same run goes on: this one lies inside it.
-            if run_at(token + 1).is_some_and(|(_, next)| next.length == run.length + 1) {
-                continue;
-            }
-            let (from, to) = (token + 1 - run.length as usize, token + 1);
-            let weight = weights[to] - weights[from];
-            if weight < store {
-                continue;
-            }
-            let tokens = &self.member.decided.tokens;
-            let span_hmac = *hashes
-                .entry(place)
-                .or_insert_with(|| self.settings.span_hmac(tokens, from, to));
-            let carriers = inside.of(from as u32, to as u32);
-            let mut row = self.row(run, from, to, span_hmac);
-            row.novel_tokens = counts[to] - counts[from];
-            row.novel_weight = weight as u32;
-            (row.carriers, row.source_carries) = carriers;
-            rows.push(row);
-        }
-    }
-
-    /// Per state the place in `runs` of the nearest state with a run, on the way to the root.
-    fn nearest(&self, runs: &[((u32, u32, u32), Run)]) -> Vec<u32> {
-        let automaton = &self.member.automaton;
-        let mut nearest = vec![NONE; automaton.len()];
-        for (place, (key, _)) in runs.iter().enumerate() {
-            nearest[key.2 as usize] = place as u32;
-        }
-        let mut by_length: Vec<u32> = (1..automaton.len() as u32).collect();
-        by_length.sort_unstable_by_key(|&s| automaton.length(s));
-        for state in by_length {
-            if nearest[state as usize] == NONE {
-                nearest[state as usize] = nearest[automaton.link(state) as usize];
-            }
-        }
-        nearest
-    }
-
-    /// Unexplained tokens and their weight before each token.
-    fn novel_sums(&self) -> (Vec<u32>, Vec<u64>) {
-        let decided = &self.member.decided;
+impl<'a> RowMaker<'a> {
+    fn new(member: &'a Member, subjects: &'a [Subject], settings: &'a Settings) -> RowMaker<'a> {
+        let decided = &member.decided;
         let (mut counts, mut weights) = (vec![0], vec![0]);
         let (mut count, mut weight) = (0, 0);
         for (explained, &w) in decided.explained.iter().zip(&decided.tokens.weight) {
@@ -408,11 +356,81 @@ impl RowMaker<'_> {
             counts.push(count);
             weights.push(weight);
         }
-        (counts, weights)
+        RowMaker {
+            member,
+            subjects,
+            settings,
+            counts,
+            weights,
+        }
+    }
+
+    /// Adds the rows of one source tenant.
+    fn make(&self, tenant: u32, runs: &[(RunKey, Run)], rows: &mut Vec<Row>) {
+        let mut inside = Inside {
+            novel: &self.member.decided.novel,
+            tenant,
+            next: 0,
+            least: VecDeque::new(),
+            foreign: VecDeque::new(),
+        };
+        // Equal runs have equal hashes: a run is named by its place in the list.
+        let mut hashes: HashMap<usize, [u8; 16]> = HashMap::new();
+        for (place, from, to) in self.intervals(runs) {
+            let weight = self.weights[to] - self.weights[from];
+            if weight < u64::from(self.settings.store_weight) {
+                continue;
+            }
+            let tokens = &self.member.decided.tokens;
+            let span_hmac = *hashes
+                .entry(place)
+                .or_insert_with(|| self.settings.span_hmac(tokens, from, to));
+            let mut row = self.row(tenant, &runs[place].1, from, to, span_hmac);
+            row.novel_tokens = self.counts[to] - self.counts[from];
+            row.novel_weight = weight as u32;
+            (row.carriers, row.source_carries) = inside.of(from as u32, to as u32);
+            rows.push(row);
+        }
+    }
+
+    /// The intervals of the judged text that lie inside no other one, ascending, with their runs.
+    fn intervals(&self, runs: &[(RunKey, Run)]) -> Vec<(usize, usize, usize)> {
+        let nearest = self.nearest(runs);
+        let mut out = Vec::new();
+        // Length of what ends at a token and lies inside an interval that ends later.
+        let mut covered = 0;
+        for (token, &state) in self.member.automaton.ends().iter().enumerate().rev() {
+            let place = nearest[state as usize];
+            if let Some((_, run)) = runs.get(place as usize)
+                && run.length > covered
+            {
+                let to = token + 1;
+                out.push((place as usize, to - run.length as usize, to));
+                covered = run.length;
+            }
+            covered = covered.saturating_sub(1);
+        }
+        out.reverse();
+        out
+    }
+
+    /// Per state the place in `runs` of the nearest state with a run, on the way to the root.
+    fn nearest(&self, runs: &[(RunKey, Run)]) -> Vec<u32> {
+        let automaton = &self.member.automaton;
+        let mut nearest = vec![NONE; automaton.len()];
+        for (place, (key, _)) in runs.iter().enumerate() {
+            nearest[key.2 as usize] = place as u32;
+        }
+        for &state in automaton.by_length() {
+            if nearest[state as usize] == NONE {
+                nearest[state as usize] = nearest[automaton.link(state) as usize];
+            }
+        }
+        nearest
     }
 
     /// A row without what depends on unexplained windows.
-    fn row(&self, run: &Run, from: usize, to: usize, span_hmac: [u8; 16]) -> Row {
+    fn row(&self, tenant: u32, run: &Run, from: usize, to: usize, span_hmac: [u8; 16]) -> Row {
         let facts = &self.member.facts;
         let tokens = &self.member.decided.tokens;
         let place = &run.place;
@@ -422,7 +440,7 @@ impl RowMaker<'_> {
             exchange: facts.exchange,
             source_exchange: place.exchange,
             tenant: facts.tenant,
-            source_tenant: self.tenant,
+            source_tenant: tenant,
             field: facts.field,
             source_field: place.field,
             response_start: tokens.start[from],

@@ -9,6 +9,8 @@
 mod active;
 mod anchors;
 mod automaton;
+#[cfg(test)]
+mod cases;
 mod cells;
 mod collect;
 mod matching;

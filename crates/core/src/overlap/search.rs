@@ -295,7 +295,7 @@ impl Search {
             let role = Role::ALL.iter().position(|r| *r == s.role);
             (role, s.t_start, s.id_rank)
         };
-        found.sort_unstable_by(|a, b| (group(a), rank(a)).cmp(&(group(b), rank(b))));
+        found.sort_unstable_by_key(|f| (group(f), rank(f)));
         for members in found.chunk_by(|a, b| group(a) == group(b)) {
             let first = &members[0];
             self.judged_texts.extend(members.iter().map(|f| JudgedText {

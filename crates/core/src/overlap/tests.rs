@@ -6,7 +6,7 @@ use crate::exchange::{Border, BorderKind, FieldText, Role};
 use proptest::prelude::*;
 
 /// Runs the search over items in a given order and split.
-fn fast(
+pub(super) fn fast(
     items: &[Item],
     settings: &Settings,
     (memory_bytes, room): (usize, usize),

@@ -50,6 +50,9 @@ struct Stand {
     answer: bool,
 }
 
+/// A row, its tokens in the judged text, and what decides among equal ones.
+type Kept = (Row, (usize, usize), (i64, u32, Field, usize));
+
 pub(super) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
     let corpus = Corpus {
         subjects: items.iter().map(|i| i.subject).collect(),
@@ -218,7 +221,7 @@ impl Corpus<'_> {
             }
             carriers.insert((from, to), others);
         }
-        let mut kept: Vec<(Row, (usize, usize), (i64, u32, Field, usize))> = Vec::new();
+        let mut kept: Vec<Kept> = Vec::new();
         for source in 0..self.subjects.len() {
             let s = &self.subjects[source];
             if !self.in_range(judged, source)
