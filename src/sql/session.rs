@@ -16,6 +16,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+use pentimento_store::reader;
 use pentimento_store::rows::{self, Row, VerdictRow};
 use pentimento_store::schema::Table;
 use std::collections::BTreeSet;
@@ -27,6 +28,9 @@ use tokio::runtime::Runtime;
 
 /// Rows of one batch: wide rows of a batch must not outgrow the memory limit.
 const BATCH_ROWS: usize = 4096;
+
+/// Bytes that one exchange may take on the held side of a join: a few ids and counts.
+const JOIN_ROW_BYTES: usize = 256;
 
 /// How a case is opened.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +62,8 @@ pub struct CaseSession {
 /// # Errors
 /// A table folder that cannot be listed, or an engine that cannot be set up.
 pub fn open_case(tables: &Path, options: &SessionOptions) -> anyhow::Result<CaseSession> {
-    let session = CaseSession::empty(options)?;
+    let mut session = CaseSession::empty(options)?;
+    session.choose_joins(tables, options)?;
     for table in Table::ALL {
         let folder = tables.join(table.as_str());
         if (table == Table::Texts && !options.reveal) || !folder.is_dir() {
@@ -106,6 +111,31 @@ impl CaseSession {
             catalog: Catalog::embedded()?,
             views: BTreeSet::new(),
         })
+    }
+
+    /// A hash join holds one side in memory and cannot spill; a sorted merge can. The merge is
+    /// slower, so it is taken only where a side could outgrow the limit.
+    fn choose_joins(&mut self, tables: &Path, options: &SessionOptions) -> anyhow::Result<()> {
+        let Some(limit) = options.memory_limit else {
+            return Ok(());
+        };
+        if !tables.join(Table::Exchanges.as_str()).is_dir() {
+            return Ok(());
+        }
+        let rows = reader::row_count(tables, Table::Exchanges)?;
+        let side = usize::try_from(rows)
+            .unwrap_or(0)
+            .saturating_mul(JOIN_ROW_BYTES);
+        if side > limit / 4 {
+            let state = self.context.state_ref();
+            state
+                .write()
+                .config_mut()
+                .options_mut()
+                .optimizer
+                .prefer_hash_join = false;
+        }
+        Ok(())
     }
 
     /// The files of the program.

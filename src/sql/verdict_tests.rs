@@ -9,33 +9,16 @@ struct Case {
     name: &'static str,
     exchange: Value,
     overlap: Option<Value>,
-    /// grade, exposure, disclosure, cause, reasons
-    expect: (
-        &'static str,
-        &'static str,
-        &'static str,
-        Option<&'static str>,
-        &'static str,
-    ),
+    /// Grade, exposure, disclosure, cause, reasons; `-` where there is none.
+    expect: String,
 }
 
-fn case(
-    name: &'static str,
-    exchange: Value,
-    overlap: Option<Value>,
-    expect: (
-        &'static str,
-        &'static str,
-        &'static str,
-        Option<&'static str>,
-        &'static str,
-    ),
-) -> Case {
+fn case(name: &'static str, exchange: Value, overlap: Option<Value>, expect: &str) -> Case {
     Case {
         name,
         exchange,
         overlap,
-        expect,
+        expect: expect.to_owned(),
     }
 }
 
@@ -66,16 +49,19 @@ fn check(cases: &[Case]) {
     for (number, case) in cases.iter().enumerate() {
         let id = format!("e{number}");
         let verdict = verdicts.iter().find(|v| v.exchange_id == id).unwrap();
-        let got = (
+        let got = [
             verdict.grade.as_ref(),
             verdict.exposure.as_ref(),
             verdict.disclosure.as_ref(),
-            verdict.cause.as_deref(),
-            verdict.reasons.as_str(),
-        );
+            verdict.cause.as_deref().unwrap_or("-"),
+            Some(verdict.reasons.as_str())
+                .filter(|r| !r.is_empty())
+                .unwrap_or("-"),
+        ]
+        .join(" ");
         assert_eq!(got, case.expect, "{}", case.name);
         assert_eq!((verdict.score, verdict.generation), (None, None));
-        let found = matches!(case.expect.0, "confirmed" | "probable");
+        let found = matches!(verdict.grade.as_ref(), "confirmed" | "probable");
         assert_eq!(
             verdict.source_exchange_id.as_deref(),
             found.then_some("s"),
@@ -86,7 +72,6 @@ fn check(cases: &[Case]) {
 }
 
 const LONG: i64 = 700_000;
-const LEAK: Option<&str> = Some("kv_leak");
 
 #[test]
 fn the_two_axes() {
@@ -101,55 +86,49 @@ fn the_two_axes() {
             "exposed, shown",
             long.clone(),
             row.clone(),
-            ("confirmed", "likely", "proven", LEAK, ""),
+            "confirmed likely proven kv_leak -",
         ),
         case(
             "exposed, weaker",
             long.clone(),
             Some(json!({"order": "unknown"})),
-            ("probable", "likely", "likely", LEAK, ""),
+            "probable likely likely kv_leak -",
         ),
         case(
             "exposed, nothing",
             long.clone(),
             None,
-            ("possible", "likely", "none_found", None, ""),
+            "possible likely none_found - -",
         ),
         case(
             "not exposed, shown",
             short.clone(),
             row.clone(),
-            ("probable", "none", "likely", LEAK, ""),
+            "probable none likely kv_leak -",
         ),
         case(
             "not exposed, nothing",
             short,
             None,
-            ("cleared", "none", "none_found", None, ""),
+            "cleared none none_found - -",
         ),
         case(
             "unknown, shown",
             no_capacity.clone(),
             row,
-            ("probable", "unknown", "likely", LEAK, "capacity_unknown"),
+            "probable unknown likely kv_leak capacity_unknown",
         ),
         case(
             "unknown, nothing",
             no_capacity,
             None,
-            ("cleared", "unknown", "none_found", None, "capacity_unknown"),
+            "cleared unknown none_found - capacity_unknown",
         ),
         case(
             "single tenant",
             alone.clone(),
             None,
-            (
-                "not_assessable",
-                "none",
-                "not_assessable",
-                None,
-                "no_foreign_corpus",
-            ),
+            "not_assessable none not_assessable - no_foreign_corpus",
         ),
     ];
     alone["prompt_tokens"] = LONG.into();
@@ -157,22 +136,16 @@ fn the_two_axes() {
         "exposed, single tenant",
         alone,
         None,
-        (
-            "possible",
-            "likely",
-            "not_assessable",
-            None,
-            "no_foreign_corpus",
-        ),
+        "possible likely not_assessable - no_foreign_corpus",
     ));
     check(&cases);
 }
 
 #[test]
 fn the_limit_is_reached_not_passed() {
-    let none = ("cleared", "none", "none_found", None, "");
-    let likely = ("possible", "likely", "none_found", None, "");
-    let unknown = ("cleared", "unknown", "none_found", None, "capacity_unknown");
+    let none = "cleared none none_found - -";
+    let likely = "possible likely none_found - -";
+    let unknown = "cleared unknown none_found - capacity_unknown";
     check(&[
         case("one below", json!({"prompt_tokens": 681_273}), None, none),
         case(
@@ -220,13 +193,13 @@ fn between_two_possible_limits_nothing_is_proven() {
             "band, shown",
             band.clone(),
             Some(json!({})),
-            ("probable", "likely", "likely", LEAK, "limit_band"),
+            "probable likely likely kv_leak limit_band",
         ),
         case(
             "band, nothing",
             band,
             None,
-            ("possible", "likely", "none_found", None, "limit_band"),
+            "possible likely none_found - limit_band",
         ),
     ]);
 }
@@ -234,9 +207,9 @@ fn between_two_possible_limits_nothing_is_proven() {
 #[test]
 fn direction_in_time_decides_between_proven_and_likely() {
     let long = json!({"prompt_tokens": LONG});
-    let proven = ("confirmed", "likely", "proven", LEAK, "");
-    let likely = ("probable", "likely", "likely", LEAK, "");
-    let nothing = ("possible", "likely", "none_found", None, "");
+    let proven = "confirmed likely proven kv_leak -";
+    let likely = "probable likely likely kv_leak -";
+    let nothing = "possible likely none_found - -";
     let rows = [
         ("prompt", "before", 60_000, proven),
         ("prompt", "overlap", 0, proven),
@@ -275,38 +248,36 @@ fn direction_in_time_decides_between_proven_and_likely() {
 #[test]
 fn common_or_short_text_is_no_disclosure() {
     let long = json!({"prompt_tokens": LONG});
-    let shared = Some("shared_text");
     check(&[
         case(
             "two carriers",
             long.clone(),
             Some(json!({"carriers": 2})),
-            ("possible", "likely", "none_found", shared, ""),
+            "possible likely none_found shared_text -",
         ),
         case(
             "two carriers, not exposed",
             json!({}),
             Some(json!({"carriers": 3})),
-            ("cleared", "none", "none_found", shared, ""),
+            "cleared none none_found shared_text -",
         ),
         case(
             "eleven words",
             long.clone(),
             Some(json!({"novel_weight": 23})),
-            ("possible", "likely", "none_found", None, ""),
+            "possible likely none_found - -",
         ),
         case(
             "twelve words",
             long,
             Some(json!({"novel_weight": 24})),
-            ("confirmed", "likely", "proven", LEAK, ""),
+            "confirmed likely proven kv_leak -",
         ),
     ]);
 }
 
 #[test]
 fn what_cannot_be_judged_says_why() {
-    let not = "not_assessable";
     let unjudged = |state: &str, reason: &str| json!({"judged": false, "response_state": state, "unjudged_reason": reason});
     let mut cases = Vec::new();
     for (change, reasons) in [
@@ -341,7 +312,7 @@ fn what_cannot_be_judged_says_why() {
             "unfit",
             change.clone(),
             None,
-            (not, "none", not, None, reasons),
+            &format!("not_assessable none not_assessable - {reasons}"),
         ));
         let mut long = change;
         long["prompt_tokens"] = LONG.into();
@@ -349,7 +320,7 @@ fn what_cannot_be_judged_says_why() {
             "unfit, exposed",
             long,
             None,
-            ("possible", "likely", not, None, reasons),
+            &format!("possible likely not_assessable - {reasons}"),
         ));
     }
     // What was found stays found where the own prompt is cut.
@@ -357,13 +328,7 @@ fn what_cannot_be_judged_says_why() {
         "cut, shown",
         json!({"prompt_tokens": LONG, "own_prompt_complete": false, "prompt_state": "truncated"}),
         Some(json!({})),
-        (
-            "confirmed",
-            "likely",
-            "proven",
-            LEAK,
-            "own_prompt_incomplete",
-        ),
+        "confirmed likely proven kv_leak own_prompt_incomplete",
     ));
     check(&cases);
 }
@@ -407,7 +372,7 @@ fn the_gateways_cache_is_no_leak() {
     );
     assert_eq!(
         (found.grade.as_ref(), found.cause.as_deref()),
-        ("confirmed", LEAK)
+        ("confirmed", Some("kv_leak"))
     );
     // A third tenant's text in the cached answer is still that tenant's text.
     let third = exchange(

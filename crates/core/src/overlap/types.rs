@@ -345,6 +345,10 @@ pub(super) fn row_order(subjects: &[Subject], a: &Row, b: &Row) -> Ordering {
             r.response_start,
             r.response_end,
             r.source_tenant,
+            // Tokens of one character (a fraction) share its bytes; the rest makes the order total.
+            r.tokens,
+            r.source_start,
+            r.span_hmac,
         )
     };
     key(a).cmp(&key(b))
