@@ -58,7 +58,7 @@ A case keeps its tables as plain Parquet, so any engine can read them. `pentimen
 | where | what |
 |---|---|
 | `tables/NAME/**/*.parquet` | the files of one table; always at least one, also without rows |
-| `tables/exchanges/dt=YYYY-MM-DD/` | `exchanges` by the UTC day of the start; `dt=unknown` without a time |
+| `tables/exchanges/dt=YYYY-MM-DD/` | `exchanges` by UTC day; without a time `dt=unknown` |
 
 * Every file carries these descriptions and units in the metadata of its fields.
 * Rows are in a fixed total order, and the files are equal for equal input, whatever the threads
