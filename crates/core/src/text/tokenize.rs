@@ -7,7 +7,6 @@ use crate::exchange::{BorderKind, FieldText};
 use icu_casemap::{CaseMapper, CaseMapperBorrowed};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Byte classes of the ASCII loop.
 const SEPARATOR: u8 = 0;
@@ -30,13 +29,17 @@ const fn classes() -> [u8; 256] {
     table
 }
 
+/// Longest text.
+const LIMIT: usize = 256 << 20;
+
 /// Replaces `out` by the tokens of a text. Borders become barriers, and so do the two ends.
 ///
-/// Positions are 32 bits wide: of a longer text the part behind 4 GiB is left out, as if cut.
+/// Positions are 32 bits wide, those of folded bytes too: of a longer text the part behind 256 MiB
+/// is left out, as if cut. (A byte folds to at most eleven: U+FDFA makes 33 of three.)
 pub fn tokenize(field: &FieldText, out: &mut Tokens) {
     out.clear();
     let text = &field.text;
-    let limit = floor_boundary(text, text.len().min(u32::MAX as usize - 16));
+    let limit = floor_boundary(text, text.len().min(LIMIT));
     let mut full = Full::new();
     let mut from = 0;
     out.barrier(false);
@@ -69,6 +72,9 @@ fn ceil_boundary(text: &str, mut at: usize) -> usize {
 /// Tokens of the bytes between two borders.
 fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
     let bytes = &text.as_bytes()[..to];
+    let copy = out.folded.len();
+    out.folded.extend_from_slice(&bytes[from..]);
+    out.folded[copy..].make_ascii_lowercase();
     let mut at = from;
     while at < to {
         let class = CLASS[bytes[at] as usize];
@@ -85,11 +91,8 @@ fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
                 .position(|&b| CLASS[b as usize] <= FULL)
                 .unwrap_or(to - at);
             if at == to || CLASS[bytes[at] as usize] == SEPARATOR {
-                let folded = out.folded.len();
-                out.folded.extend_from_slice(&bytes[word..at]);
-                out.folded[folded..].make_ascii_lowercase();
-                let hash = xxh3_64(&out.folded[folded..]);
-                out.close(hash, word as u32, at as u32, 2);
+                let folded = (copy + word - from, copy + at - from);
+                out.close(folded, (word as u32, at as u32), 2);
                 continue;
             }
             at = word;
@@ -119,8 +122,8 @@ struct Full {
     segment: String,
     segment_bytes: (u32, u32),
     normal: String,
-    /// Bytes of the word in work; `None` if there is none. Its text is the tail of `folded`.
-    word: Option<(u32, u32)>,
+    /// Bytes of the word in work, and where its folded bytes begin; `None` if there is none.
+    word: Option<(u32, u32, usize)>,
     /// A run of a script that is split into clusters: text, and original bytes per character.
     cluster: String,
     cluster_bytes: Vec<(u32, u32)>,
@@ -203,8 +206,9 @@ impl Full {
         match kind {
             Kind::Word => {
                 self.close_cluster(out);
-                let start = self.word.map_or(bytes.0, |(start, _)| start);
-                self.word = Some((start, bytes.1));
+                let new = (bytes.0, 0, out.folded.len());
+                let (start, _, folded) = self.word.unwrap_or(new);
+                self.word = Some((start, bytes.1, folded));
                 push_char(&mut out.folded, c);
             }
             Kind::Cluster => {
@@ -216,8 +220,7 @@ impl Full {
                 self.close(out);
                 let from = out.folded.len();
                 push_char(&mut out.folded, c);
-                let hash = xxh3_64(&out.folded[from..]);
-                out.close(hash, bytes.0, bytes.1, 1);
+                out.close((from, out.folded.len()), bytes, 1);
             }
             _ => self.close(out),
         }
@@ -229,10 +232,8 @@ impl Full {
     }
 
     fn close_word(&mut self, out: &mut Tokens) {
-        if let Some((start, end)) = self.word.take() {
-            let from = out.folded_end.last().map_or(0, |&e| e as usize);
-            let hash = xxh3_64(&out.folded[from..]);
-            out.close(hash, start, end, 2);
+        if let Some((start, end, from)) = self.word.take() {
+            out.close((from, out.folded.len()), (start, end), 2);
         }
     }
 
@@ -247,9 +248,10 @@ impl Full {
             let bytes = &self.cluster_bytes[first..first + length];
             first += length;
             if cluster.chars().next().is_some_and(super::chars::is_word) {
-                let hash = xxh3_64(cluster.as_bytes());
+                let from = out.folded.len();
                 out.folded.extend_from_slice(cluster.as_bytes());
-                out.close(hash, bytes[0].0, bytes[length - 1].1, 1);
+                let bytes = (bytes[0].0, bytes[length - 1].1);
+                out.close((from, out.folded.len()), bytes, 1);
             }
         }
         self.cluster = run;
