@@ -86,10 +86,7 @@ fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
             }
         } else if class != FULL {
             let word = at;
-            at += bytes[at..]
-                .iter()
-                .position(|&b| CLASS[b as usize] <= FULL)
-                .unwrap_or(to - at);
+            at = word_end(bytes, at);
             if at == to || CLASS[bytes[at] as usize] == SEPARATOR {
                 let folded = (copy + word - from, copy + at - from);
                 out.close(folded, (word as u32, at as u32), 2);
@@ -101,6 +98,31 @@ fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
         full.run(&text[at..end], at, out);
         at = end;
     }
+}
+
+/// The end of the ASCII letters and digits from a place on, eight at a time: where words end cannot
+/// be predicted, so that a branch a byte would be the dearest part of all.
+fn word_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // The high bit of each byte tells whether it is at least `least`; bytes are below 0x80.
+    let at_least = |x: u64, least: u8| x + u64::from(0x80 - least) * ONES;
+    while let Some(&block) = bytes[at..].first_chunk::<8>() {
+        let block = u64::from_le_bytes(block);
+        let plain = block & !HIGH;
+        let lower = plain | (0x20 * ONES);
+        let letter = at_least(lower, b'a') & !at_least(lower, b'z' + 1);
+        let digit = at_least(plain, b'0') & !at_least(plain, b'9' + 1);
+        let stop = !((letter | digit) & !block) & HIGH;
+        at += (stop.trailing_zeros() / 8) as usize;
+        if stop != 0 {
+            return at;
+        }
+    }
+    at + bytes[at..]
+        .iter()
+        .take_while(|&&b| CLASS[b as usize] == WORD)
+        .count()
 }
 
 /// Whether the byte behind is plain ASCII, or there is none.
@@ -309,6 +331,26 @@ mod tests {
         ];
         for (text, tokens) in table {
             assert_eq!(folded(text), *tokens, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn words_end_at_every_other_byte() {
+        for byte in 0..=255u8 {
+            for length in 0..20 {
+                let mut bytes = vec![b'x'; length];
+                bytes.push(byte);
+                bytes.extend(b"yz 01234567");
+                let expected = if byte.is_ascii_alphanumeric() {
+                    length + 3
+                } else {
+                    length
+                };
+                assert_eq!(word_end(&bytes, 0), expected, "{byte} {length}");
+                bytes.truncate(length + 1);
+                let expected = expected.min(length + 1);
+                assert_eq!(word_end(&bytes, 0), expected, "{byte} {length}");
+            }
         }
     }
 
