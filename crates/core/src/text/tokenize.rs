@@ -1,7 +1,7 @@
 //! The tokeniser: a byte loop over ASCII, and the full rules wherever other characters or
 //! escapes stand.
 
-use super::chars::{Kind, kind, next_char, starts_segment};
+use super::chars::{Kind, kind, next_char, simple, starts_segment};
 use super::tokens::Tokens;
 use crate::exchange::{BorderKind, FieldText};
 use icu_casemap::{CaseMapper, CaseMapperBorrowed};
@@ -195,7 +195,11 @@ impl Full {
             return;
         }
         let segment = std::mem::take(&mut self.segment);
-        if is_nfkc_quick(segment.chars()) == IsNormalized::Yes {
+        let mut chars = segment.chars();
+        let alone = chars.next().filter(|_| chars.next().is_none());
+        if let Some((c, kind)) = alone.and_then(simple) {
+            self.character(c, kind, self.segment_bytes, out);
+        } else if is_nfkc_quick(segment.chars()) == IsNormalized::Yes {
             self.fold(&segment, out);
         } else {
             let mut normal = std::mem::take(&mut self.normal);
@@ -212,12 +216,11 @@ impl Full {
         let bytes = self.segment_bytes;
         let folded = self.mapper.fold_string(text);
         for c in folded.chars() {
-            self.character(c, bytes, out);
+            self.character(c, kind(c), bytes, out);
         }
     }
 
-    fn character(&mut self, c: char, bytes: (u32, u32), out: &mut Tokens) {
-        let mut kind = kind(c);
+    fn character(&mut self, c: char, mut kind: Kind, bytes: (u32, u32), out: &mut Tokens) {
         if kind == Kind::SharedMark {
             kind = if self.cluster.is_empty() {
                 Kind::Word
