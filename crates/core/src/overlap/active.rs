@@ -35,7 +35,7 @@ pub(super) fn activate(
     tokens: &Tokens,
     anchors: &Anchors,
     (run_weight, store_weight): (u32, u32),
-    prompt: impl FnOnce() -> Option<Tokens>,
+    (read_prompt, prompt): (impl FnOnce(&mut Tokens) -> bool, &mut Tokens),
 ) -> Option<Active> {
     let passages = passages(tokens, anchors, run_weight);
     if passages.is_empty() {
@@ -51,8 +51,8 @@ pub(super) fn activate(
         own_window: vec![false; kept.len()],
         tokens: kept,
     };
-    if let Some(prompt) = prompt() {
-        mark_own(&mut active, &prompt);
+    if read_prompt(prompt) {
+        mark_own(&mut active, prompt);
     }
     prune(active, store_weight)
 }

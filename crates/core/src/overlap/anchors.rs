@@ -66,11 +66,11 @@ pub(super) struct Anchors {
 
 impl Anchors {
     /// Bytes an index needs for each window, at worst.
-    pub(super) const BYTES_EACH: usize = 40;
+    pub(super) const BYTES_EACH: usize = 20;
 
     /// An index for at most `entries` windows.
     pub(super) fn new(entries: usize) -> Anchors {
-        let slots = (entries + entries / 3 + 1).next_power_of_two().max(16);
+        let slots = entries + entries / 3 + 2;
         let mut owners = Vec::new();
         owners.resize_with(slots, || AtomicU32::new(0));
         Anchors {
@@ -80,11 +80,19 @@ impl Anchors {
         }
     }
 
+    /// Bytes of memory in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.hashes.len() * 12 + self.filter.bytes()
+    }
+
     fn slot(&self, hash: u64) -> usize {
-        let mask = self.hashes.len() - 1;
-        let mut slot = (hash >> 8) as usize & mask;
+        let slots = self.hashes.len();
+        let mut slot = ((u128::from(hash) * slots as u128) >> 64) as usize;
         while self.hashes[slot] != 0 && self.hashes[slot] != hash {
-            slot = (slot + 1) & mask;
+            slot += 1;
+            if slot == slots {
+                slot = 0;
+            }
         }
         slot
     }

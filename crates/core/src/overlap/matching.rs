@@ -3,30 +3,31 @@
 use super::anchors::Judged;
 use super::automaton::{Automaton, ROOT};
 use super::collect::Decided;
+use super::rows::{RowMaker, is_cut};
 use super::types::{Field, Fields, Row, Settings, Subject};
-use super::windows::{NONE, Window, WindowIndex, for_each};
+use super::windows::{NONE, WindowIndex, for_each};
 use crate::text::Tokens;
 use hashbrown::HashMap;
-use std::collections::VecDeque;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Where a run stands in a source, ordered as sources are preferred.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    t_start: i64,
-    id_rank: u32,
-    field: Field,
+pub(super) struct Place {
+    pub t_start: i64,
+    pub id_rank: u32,
+    pub field: Field,
     /// Token behind the run.
-    to: u32,
-    exchange: u32,
-    bytes: (u32, u32),
-    at_cut: bool,
+    pub to: u32,
+    pub exchange: u32,
+    pub bytes: (u32, u32),
+    pub at_cut: bool,
 }
 
 /// The longest run of a state in a tenant's texts, and its first place.
 #[derive(Clone, Copy)]
-struct Run {
-    length: u32,
-    place: Place,
+pub(super) struct Run {
+    pub length: u32,
+    pub place: Place,
 }
 
 impl Run {
@@ -39,18 +40,29 @@ impl Run {
 }
 
 /// Text of the step, tenant, state.
-type RunKey = (u32, u32, u32);
+pub(super) type RunKey = (u32, u32, u32);
+
+/// Text of the step, tenant, hash of a stretch.
+type SeenKey = (u32, u32, u128);
+
+/// Where a stretch stands: as [`Place`], by its first token.
+type SeenPlace = (i64, u32, Field, u32);
+
+/// Stretches to remember; without memory of them the work is done again, to no effect.
+const SEEN: usize = 1 << 20;
 
 /// What scanning finds for this step.
 #[derive(Default)]
 pub(super) struct MatchPart {
+    seen: HashMap<SeenKey, SeenPlace>,
     runs: Vec<(RunKey, Run)>,
 }
 
-struct Member {
-    decided: Decided,
-    facts: Judged,
-    automaton: Automaton,
+/// A judged text of the step.
+pub(super) struct Member {
+    pub decided: Decided,
+    pub facts: Judged,
+    pub automaton: Automaton,
 }
 
 /// The step for one group of texts.
@@ -60,6 +72,8 @@ pub(super) struct Matching {
     /// Per window the texts in which it lies over unexplained tokens.
     novel: Vec<Vec<u32>>,
     runs: HashMap<RunKey, Run>,
+    /// First places of the stretches that were read.
+    seen: HashMap<SeenKey, SeenPlace>,
     /// Least tokens of a run that can make a row.
     least: u32,
     range: (i64, i64),
@@ -71,6 +85,20 @@ struct Stretch {
     member: u32,
     from: u32,
     to: u32,
+    /// Hash of its tokens.
+    content: u128,
+}
+
+impl Stretch {
+    fn hash(tokens: &Tokens, from: u32, to: u32) -> u128 {
+        let mut hasher = Xxh3::new();
+        for token in from..to {
+            hasher.update(tokens.folded(token as usize));
+            // No token holds a byte that UTF-8 does not use.
+            hasher.update(&[0xff]);
+        }
+        hasher.digest128()
+    }
 }
 
 impl Matching {
@@ -107,6 +135,7 @@ impl Matching {
             index,
             novel,
             runs: HashMap::new(),
+            seen: HashMap::new(),
             least: store_weight.div_ceil(2),
             range,
         }
@@ -133,7 +162,18 @@ impl Matching {
             if !fields.tokens(field, tokens) {
                 continue;
             }
-            let stretches = self.stretches(subject, tenant, t_start, tokens);
+            let mut stretches = self.stretches(subject, tenant, t_start, tokens);
+            // A stretch that was read at an earlier place has nothing new to say.
+            stretches.retain(|s| {
+                let key = (s.member, tenant, s.content);
+                let place = (t_start, subject.id_rank, field, s.from);
+                let is_new = |known: Option<&SeenPlace>| known.is_none_or(|&k| place < k);
+                let new = is_new(self.seen.get(&key)) && is_new(out.seen.get(&key));
+                if new {
+                    out.seen.insert(key, place);
+                }
+                new
+            });
             for group in stretches.chunk_by(|a, b| a.member == b.member) {
                 let place = Place {
                     t_start,
@@ -167,13 +207,25 @@ impl Matching {
             };
             texts.sort_unstable();
             texts.dedup();
-            out.extend(texts.drain(..).filter_map(|member| {
+            texts.retain(|&member| {
                 let facts = &self.members[member as usize].facts;
-                let source = facts.tenant != tenant
+                facts.tenant != tenant
                     && facts.call != subject.call
                     && facts.from <= t_start
-                    && t_start <= facts.to;
-                source.then_some(Stretch { member, from, to })
+                    && t_start <= facts.to
+            });
+            if texts.is_empty() {
+                return;
+            }
+            let segment = tokens.barriers.partition_point(|b| b.at <= from);
+            // The last half-word of a run may lie behind its last window.
+            let to = (to + 2).min(tokens.barriers[segment].at);
+            let content = Stretch::hash(tokens, from, to);
+            out.extend(texts.drain(..).map(|member| Stretch {
+                member,
+                from,
+                to,
+                content,
             }));
         };
         for_each(tokens, |w| {
@@ -211,9 +263,7 @@ impl Matching {
         let automaton = &member.automaton;
         let mut found: HashMap<u32, (u32, u32, bool)> = HashMap::new();
         for stretch in group {
-            let segment = tokens.barriers.partition_point(|b| b.at <= stretch.from);
-            // The last half-word of a run may lie behind its last window.
-            let to = (stretch.to + 2).min(tokens.barriers[segment].at);
+            let to = stretch.to;
             let id = |token: u32| {
                 if token < to {
                     automaton.find(&member.decided.tokens, tokens, token as usize)
@@ -271,6 +321,14 @@ impl Matching {
                 .and_modify(|known| known.merge(run))
                 .or_insert(run);
         }
+        let mut seen: Vec<(SeenKey, SeenPlace)> = part.seen.into_iter().collect();
+        seen.sort_unstable();
+        for (key, place) in seen {
+            if self.seen.len() < SEEN || self.seen.contains_key(&key) {
+                let known = self.seen.entry(key).or_insert(place);
+                *known = place.min(*known);
+            }
+        }
     }
 
     /// The rows of the group, in no order that matters.
@@ -282,180 +340,6 @@ impl Matching {
             for of_tenant in of_member.chunk_by(|a, b| a.0.1 == b.0.1) {
                 maker.make(of_tenant[0].0.1, of_tenant, rows);
             }
-        }
-    }
-}
-
-fn is_cut(tokens: &Tokens, at: u32) -> bool {
-    tokens
-        .barriers
-        .binary_search_by_key(&at, |b| b.at)
-        .is_ok_and(|found| tokens.barriers[found].cut)
-}
-
-/// Makes the rows of one judged text.
-struct RowMaker<'a> {
-    member: &'a Member,
-    subjects: &'a [Subject],
-    settings: &'a Settings,
-    /// Unexplained tokens before each token, and their weight.
-    counts: Vec<u32>,
-    weights: Vec<u64>,
-}
-
-/// Windows inside a moving interval whose both ends only grow.
-struct Inside<'a> {
-    novel: &'a [(Window, Box<[u32]>)],
-    tenant: u32,
-    next: usize,
-    /// Least carriers: places in `novel` with counts that grow to the back.
-    least: VecDeque<usize>,
-    /// Places of windows that the source tenant does not carry.
-    foreign: VecDeque<usize>,
-}
-
-impl Inside<'_> {
-    /// Carriers and `source_carries` of an interval.
-    fn of(&mut self, from: u32, to: u32) -> (u32, bool) {
-        let novel = self.novel;
-        while let Some((window, carriers)) = novel.get(self.next).filter(|n| n.0.to <= to) {
-            while self
-                .least
-                .back()
-                .is_some_and(|&b| novel[b].1.len() >= carriers.len())
-            {
-                self.least.pop_back();
-            }
-            self.least.push_back(self.next);
-            if carriers.binary_search(&self.tenant).is_err() {
-                self.foreign.push_back(self.next);
-            }
-            debug_assert!(window.from < window.to);
-            self.next += 1;
-        }
-        for list in [&mut self.least, &mut self.foreign] {
-            while list.front().is_some_and(|&f| novel[f].0.from < from) {
-                list.pop_front();
-            }
-        }
-        let least = self.least.front().map_or(1, |&f| novel[f].1.len().max(1));
-        (least as u32, self.foreign.is_empty())
-    }
-}
-
-impl<'a> RowMaker<'a> {
-    fn new(member: &'a Member, subjects: &'a [Subject], settings: &'a Settings) -> RowMaker<'a> {
-        let decided = &member.decided;
-        let (mut counts, mut weights) = (vec![0], vec![0]);
-        let (mut count, mut weight) = (0, 0);
-        for (explained, &w) in decided.explained.iter().zip(&decided.tokens.weight) {
-            if !explained {
-                count += 1;
-                weight += u64::from(w);
-            }
-            counts.push(count);
-            weights.push(weight);
-        }
-        RowMaker {
-            member,
-            subjects,
-            settings,
-            counts,
-            weights,
-        }
-    }
-
-    /// Adds the rows of one source tenant.
-    fn make(&self, tenant: u32, runs: &[(RunKey, Run)], rows: &mut Vec<Row>) {
-        let mut inside = Inside {
-            novel: &self.member.decided.novel,
-            tenant,
-            next: 0,
-            least: VecDeque::new(),
-            foreign: VecDeque::new(),
-        };
-        // Equal runs have equal hashes: a run is named by its place in the list.
-        let mut hashes: HashMap<usize, [u8; 16]> = HashMap::new();
-        for (place, from, to) in self.intervals(runs) {
-            let weight = self.weights[to] - self.weights[from];
-            if weight < u64::from(self.settings.store_weight) {
-                continue;
-            }
-            let tokens = &self.member.decided.tokens;
-            let span_hmac = *hashes
-                .entry(place)
-                .or_insert_with(|| self.settings.span_hmac(tokens, from, to));
-            let mut row = self.row(tenant, &runs[place].1, from, to, span_hmac);
-            row.novel_tokens = self.counts[to] - self.counts[from];
-            row.novel_weight = weight as u32;
-            (row.carriers, row.source_carries) = inside.of(from as u32, to as u32);
-            rows.push(row);
-        }
-    }
-
-    /// The intervals of the judged text that lie inside no other one, ascending, with their runs.
-    fn intervals(&self, runs: &[(RunKey, Run)]) -> Vec<(usize, usize, usize)> {
-        let nearest = self.nearest(runs);
-        let mut out = Vec::new();
-        // Length of what ends at a token and lies inside an interval that ends later.
-        let mut covered = 0;
-        for (token, &state) in self.member.automaton.ends().iter().enumerate().rev() {
-            let place = nearest[state as usize];
-            if let Some((_, run)) = runs.get(place as usize)
-                && run.length > covered
-            {
-                let to = token + 1;
-                out.push((place as usize, to - run.length as usize, to));
-                covered = run.length;
-            }
-            covered = covered.saturating_sub(1);
-        }
-        out.reverse();
-        out
-    }
-
-    /// Per state the place in `runs` of the nearest state with a run, on the way to the root.
-    fn nearest(&self, runs: &[(RunKey, Run)]) -> Vec<u32> {
-        let automaton = &self.member.automaton;
-        let mut nearest = vec![NONE; automaton.len()];
-        for (place, (key, _)) in runs.iter().enumerate() {
-            nearest[key.2 as usize] = place as u32;
-        }
-        for &state in automaton.by_length() {
-            if nearest[state as usize] == NONE {
-                nearest[state as usize] = nearest[automaton.link(state) as usize];
-            }
-        }
-        nearest
-    }
-
-    /// A row without what depends on unexplained windows.
-    fn row(&self, tenant: u32, run: &Run, from: usize, to: usize, span_hmac: [u8; 16]) -> Row {
-        let facts = &self.member.facts;
-        let tokens = &self.member.decided.tokens;
-        let place = &run.place;
-        let source = &self.subjects[place.exchange as usize];
-        let cut = |at: usize| is_cut(tokens, at as u32);
-        Row {
-            exchange: facts.exchange,
-            source_exchange: place.exchange,
-            tenant: facts.tenant,
-            source_tenant: tenant,
-            field: facts.field,
-            source_field: place.field,
-            response_start: tokens.start[from],
-            response_end: tokens.end[to - 1],
-            source_start: place.bytes.0,
-            source_end: place.bytes.1,
-            tokens: run.length,
-            novel_tokens: 0,
-            novel_weight: 0,
-            carriers: 1,
-            source_carries: false,
-            lag_ms: facts.t0.saturating_sub(place.t_start).div_euclid(1000),
-            order: self.settings.order(source, facts.t0, facts.t1),
-            at_cut: place.at_cut || cut(from) || cut(to),
-            span_hmac,
         }
     }
 }

@@ -14,6 +14,7 @@ mod cases;
 mod cells;
 mod collect;
 mod matching;
+mod rows;
 mod search;
 #[cfg(test)]
 mod tests;

@@ -74,6 +74,7 @@ enum Stage {
 #[derive(Default)]
 pub struct Partial {
     tokens: Tokens,
+    prompt: Tokens,
     found: Vec<Found>,
     anchors: Vec<(u64, u32)>,
     active: Vec<Active>,
@@ -183,13 +184,11 @@ impl Search {
     fn activate(&self, exchange: u32, fields: &Fields<'_>, anchors: &Anchors, out: &mut Partial) {
         for text in self.texts_of(exchange).filter(|&t| self.wanted[t]) {
             fields.tokens(self.judged[text].field, &mut out.tokens);
-            let prompt = || {
-                let mut prompt = Tokens::default();
-                fields.tokens(Field::Prompt, &mut prompt).then_some(prompt)
-            };
+            let prompt = |tokens: &mut Tokens| fields.tokens(Field::Prompt, tokens);
             let weights = (self.run_weight(), self.settings.store_weight);
-            out.active
-                .extend(activate(text as u32, &out.tokens, anchors, weights, prompt));
+            let prompt = (prompt, &mut out.prompt);
+            let active = activate(text as u32, &out.tokens, anchors, weights, prompt);
+            out.active.extend(active);
         }
     }
 
@@ -202,11 +201,17 @@ impl Search {
                     anchors.insert(hash, tenant);
                 }
             }
-            Stage::Activate { active, bytes, .. } => {
+            Stage::Activate {
+                anchors,
+                active,
+                bytes,
+            } => {
+                let all = self.limits.memory_bytes;
+                let budget = (all / 4 * 3).saturating_sub(anchors.bytes()).max(all / 4);
                 for new in partial.active {
                     // Window numbers, cells and answers come on top of the text itself.
                     let size = new.bytes() + new.tokens.len() * 60;
-                    if *bytes > 0 && *bytes + size > self.limits.memory_bytes / 4 {
+                    if *bytes > 0 && *bytes + size > budget {
                         self.deferred.push(new.text);
                     } else {
                         *bytes += size;
@@ -286,6 +291,8 @@ impl Search {
     fn choose(&mut self) {
         let subjects = &self.subjects;
         let mut found = std::mem::take(&mut self.found);
+        // Nothing stands before the first exchange: texts that look back further look alike.
+        let earliest = subjects.iter().filter_map(|s| s.t_start).min();
         let group = |f: &Found| {
             let s = &subjects[f.exchange as usize];
             (s.call, s.choice, f.field, f.sequence)
@@ -317,7 +324,7 @@ impl Search {
                     call: s.call,
                     t0,
                     t1,
-                    from,
+                    from: earliest.map_or(from, |e| from.max(e)),
                     to,
                     anchors: first.anchors,
                 });
@@ -332,7 +339,7 @@ impl Search {
     /// Takes the next judged texts whose index fits into memory.
     fn next_batch(&mut self) {
         self.wanted.fill(false);
-        let budget = self.limits.memory_bytes / 2 / Anchors::BYTES_EACH;
+        let budget = self.limits.memory_bytes / 8 * 3 / Anchors::BYTES_EACH;
         let mut entries = 0;
         while let Some(judged) = self.judged.get(self.next_text) {
             let anchors = judged.anchors as usize;
@@ -375,6 +382,11 @@ impl Search {
             (self.limits.memory_bytes / 4, self.room),
         );
         let collect = Box::new(collect);
+        let anchors = if self.deferred.is_empty() {
+            Anchors::new(0)
+        } else {
+            anchors
+        };
         self.enter(PassKind::Collect, Stage::Collect { anchors, collect });
     }
 

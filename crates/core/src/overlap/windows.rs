@@ -145,6 +145,10 @@ impl Filter {
         }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+
     fn place(&self, hash: u64) -> (usize, u64) {
         let word = (hash >> 20) as usize & (self.words.len() - 1);
         (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))

@@ -1,5 +1,7 @@
 //! What single characters are: where normalisation segments begin, which kind of token they make.
 
+use icu_casemap::CaseMapper;
+use std::sync::OnceLock;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -51,6 +53,35 @@ pub(super) fn is_word(c: char) -> bool {
         c.general_category_group(),
         GeneralCategoryGroup::Letter | GeneralCategoryGroup::Mark | GeneralCategoryGroup::Number
     )
+}
+
+/// Characters below this are looked up in a table.
+const TABLE: u32 = 0x3400;
+
+/// What a character that stands alone in its segment becomes, and its kind; `None` if that takes
+/// more than one character or is not in the table.
+pub(super) fn simple(c: char) -> Option<(char, Kind)> {
+    static SIMPLE: OnceLock<Vec<Option<(char, Kind)>>> = OnceLock::new();
+    match c {
+        '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Some((c, Kind::Single)),
+        _ if (c as u32) < TABLE => {
+            let table = SIMPLE.get_or_init(|| {
+                (0..TABLE)
+                    .map(|code| char::from_u32(code).and_then(simple_by_table))
+                    .collect()
+            });
+            table.get(c as usize).copied().flatten()
+        }
+        _ => None,
+    }
+}
+
+fn simple_by_table(c: char) -> Option<(char, Kind)> {
+    let normal: String = std::iter::once(c).nfkc().collect();
+    let folded = CaseMapper::new().fold_string(&normal).into_owned();
+    let mut chars = folded.chars();
+    let first = chars.next().filter(|_| chars.next().is_none())?;
+    Some((first, kind(first)))
 }
 
 /// Whether a normalisation segment begins at a character, so that nothing before it can compose
@@ -122,6 +153,7 @@ mod tests {
     #[test]
     fn short_cuts_equal_the_tables() {
         for c in '\0'..=char::MAX {
+            assert!(simple(c).is_none() || simple(c) == simple_by_table(c));
             assert_eq!(
                 starts_segment(c),
                 starts_segment_by_table(c),

@@ -1,8 +1,8 @@
 //! Text as tokens: what two texts are compared on.
 //!
 //! A text is split into tokens that do not depend on case, width, composed or decomposed letters,
-//! or on being JSON-encoded twice; `docs` call one token of words a *word* and weigh it two
-//! half-words, a character of a script written without spaces weighs one.
+//! or on being JSON-encoded twice. A word weighs two half-words, a character of a script written
+//! without spaces weighs one.
 
 mod chars;
 mod tokenize;

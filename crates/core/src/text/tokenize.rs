@@ -1,13 +1,12 @@
 //! The tokeniser: a byte loop over ASCII, and the full rules wherever other characters or
 //! escapes stand.
 
-use super::chars::{Kind, kind, next_char, starts_segment};
+use super::chars::{Kind, kind, next_char, simple, starts_segment};
 use super::tokens::Tokens;
 use crate::exchange::{BorderKind, FieldText};
 use icu_casemap::{CaseMapper, CaseMapperBorrowed};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Byte classes of the ASCII loop.
 const SEPARATOR: u8 = 0;
@@ -30,13 +29,17 @@ const fn classes() -> [u8; 256] {
     table
 }
 
+/// Longest text.
+const LIMIT: usize = 256 << 20;
+
 /// Replaces `out` by the tokens of a text. Borders become barriers, and so do the two ends.
 ///
-/// Positions are 32 bits wide: of a longer text the part behind 4 GiB is left out, as if cut.
+/// Positions are 32 bits wide, those of folded bytes too: of a longer text the part behind 256 MiB
+/// is left out, as if cut. (A byte folds to at most eleven: U+FDFA makes 33 of three.)
 pub fn tokenize(field: &FieldText, out: &mut Tokens) {
     out.clear();
     let text = &field.text;
-    let limit = floor_boundary(text, text.len().min(u32::MAX as usize - 16));
+    let limit = floor_boundary(text, text.len().min(LIMIT));
     let mut full = Full::new();
     let mut from = 0;
     out.barrier(false);
@@ -69,6 +72,9 @@ fn ceil_boundary(text: &str, mut at: usize) -> usize {
 /// Tokens of the bytes between two borders.
 fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
     let bytes = &text.as_bytes()[..to];
+    let copy = out.folded.len();
+    out.folded.extend_from_slice(&bytes[from..]);
+    out.folded[copy..].make_ascii_lowercase();
     let mut at = from;
     while at < to {
         let class = CLASS[bytes[at] as usize];
@@ -80,16 +86,10 @@ fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
             }
         } else if class != FULL {
             let word = at;
-            at += bytes[at..]
-                .iter()
-                .position(|&b| CLASS[b as usize] <= FULL)
-                .unwrap_or(to - at);
+            at = word_end(bytes, at);
             if at == to || CLASS[bytes[at] as usize] == SEPARATOR {
-                let folded = out.folded.len();
-                out.folded.extend_from_slice(&bytes[word..at]);
-                out.folded[folded..].make_ascii_lowercase();
-                let hash = xxh3_64(&out.folded[folded..]);
-                out.close(hash, word as u32, at as u32, 2);
+                let folded = (copy + word - from, copy + at - from);
+                out.close(folded, (word as u32, at as u32), 2);
                 continue;
             }
             at = word;
@@ -98,6 +98,31 @@ fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
         full.run(&text[at..end], at, out);
         at = end;
     }
+}
+
+/// The end of the ASCII letters and digits from a place on, eight at a time: where words end cannot
+/// be predicted, so that a branch a byte would be the dearest part of all.
+fn word_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // The high bit of each byte tells whether it is at least `least`; bytes are below 0x80.
+    let at_least = |x: u64, least: u8| x + u64::from(0x80 - least) * ONES;
+    while let Some(&block) = bytes[at..].first_chunk::<8>() {
+        let block = u64::from_le_bytes(block);
+        let plain = block & !HIGH;
+        let lower = plain | (0x20 * ONES);
+        let letter = at_least(lower, b'a') & !at_least(lower, b'z' + 1);
+        let digit = at_least(plain, b'0') & !at_least(plain, b'9' + 1);
+        let stop = !((letter | digit) & !block) & HIGH;
+        at += (stop.trailing_zeros() / 8) as usize;
+        if stop != 0 {
+            return at;
+        }
+    }
+    at + bytes[at..]
+        .iter()
+        .take_while(|&&b| CLASS[b as usize] == WORD)
+        .count()
 }
 
 /// Whether the byte behind is plain ASCII, or there is none.
@@ -119,8 +144,8 @@ struct Full {
     segment: String,
     segment_bytes: (u32, u32),
     normal: String,
-    /// Bytes of the word in work; `None` if there is none. Its text is the tail of `folded`.
-    word: Option<(u32, u32)>,
+    /// Bytes of the word in work, and where its folded bytes begin; `None` if there is none.
+    word: Option<(u32, u32, usize)>,
     /// A run of a script that is split into clusters: text, and original bytes per character.
     cluster: String,
     cluster_bytes: Vec<(u32, u32)>,
@@ -170,7 +195,11 @@ impl Full {
             return;
         }
         let segment = std::mem::take(&mut self.segment);
-        if is_nfkc_quick(segment.chars()) == IsNormalized::Yes {
+        let mut chars = segment.chars();
+        let alone = chars.next().filter(|_| chars.next().is_none());
+        if let Some((c, kind)) = alone.and_then(simple) {
+            self.character(c, kind, self.segment_bytes, out);
+        } else if is_nfkc_quick(segment.chars()) == IsNormalized::Yes {
             self.fold(&segment, out);
         } else {
             let mut normal = std::mem::take(&mut self.normal);
@@ -187,12 +216,11 @@ impl Full {
         let bytes = self.segment_bytes;
         let folded = self.mapper.fold_string(text);
         for c in folded.chars() {
-            self.character(c, bytes, out);
+            self.character(c, kind(c), bytes, out);
         }
     }
 
-    fn character(&mut self, c: char, bytes: (u32, u32), out: &mut Tokens) {
-        let mut kind = kind(c);
+    fn character(&mut self, c: char, mut kind: Kind, bytes: (u32, u32), out: &mut Tokens) {
         if kind == Kind::SharedMark {
             kind = if self.cluster.is_empty() {
                 Kind::Word
@@ -203,8 +231,9 @@ impl Full {
         match kind {
             Kind::Word => {
                 self.close_cluster(out);
-                let start = self.word.map_or(bytes.0, |(start, _)| start);
-                self.word = Some((start, bytes.1));
+                let new = (bytes.0, 0, out.folded.len());
+                let (start, _, folded) = self.word.unwrap_or(new);
+                self.word = Some((start, bytes.1, folded));
                 push_char(&mut out.folded, c);
             }
             Kind::Cluster => {
@@ -216,8 +245,7 @@ impl Full {
                 self.close(out);
                 let from = out.folded.len();
                 push_char(&mut out.folded, c);
-                let hash = xxh3_64(&out.folded[from..]);
-                out.close(hash, bytes.0, bytes.1, 1);
+                out.close((from, out.folded.len()), bytes, 1);
             }
             _ => self.close(out),
         }
@@ -229,10 +257,8 @@ impl Full {
     }
 
     fn close_word(&mut self, out: &mut Tokens) {
-        if let Some((start, end)) = self.word.take() {
-            let from = out.folded_end.last().map_or(0, |&e| e as usize);
-            let hash = xxh3_64(&out.folded[from..]);
-            out.close(hash, start, end, 2);
+        if let Some((start, end, from)) = self.word.take() {
+            out.close((from, out.folded.len()), (start, end), 2);
         }
     }
 
@@ -247,9 +273,10 @@ impl Full {
             let bytes = &self.cluster_bytes[first..first + length];
             first += length;
             if cluster.chars().next().is_some_and(super::chars::is_word) {
-                let hash = xxh3_64(cluster.as_bytes());
+                let from = out.folded.len();
                 out.folded.extend_from_slice(cluster.as_bytes());
-                out.close(hash, bytes[0].0, bytes[length - 1].1, 1);
+                let bytes = (bytes[0].0, bytes[length - 1].1);
+                out.close((from, out.folded.len()), bytes, 1);
             }
         }
         self.cluster = run;
@@ -307,6 +334,26 @@ mod tests {
         ];
         for (text, tokens) in table {
             assert_eq!(folded(text), *tokens, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn words_end_at_every_other_byte() {
+        for byte in 0..=255u8 {
+            for length in 0..20 {
+                let mut bytes = vec![b'x'; length];
+                bytes.push(byte);
+                bytes.extend(b"yz 01234567");
+                let expected = if byte.is_ascii_alphanumeric() {
+                    length + 3
+                } else {
+                    length
+                };
+                assert_eq!(word_end(&bytes, 0), expected, "{byte} {length}");
+                bytes.truncate(length + 1);
+                let expected = expected.min(length + 1);
+                assert_eq!(word_end(&bytes, 0), expected, "{byte} {length}");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The tokens of one text, laid out as columns.
 
 use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A place between two tokens that no run crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub struct Barrier {
 }
 
 /// The tokens of one text. Columns are of equal length.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Tokens {
     /// xxh3 (64 bits, seed 0) of the folded bytes.
     pub hash: Vec<u64>,
@@ -24,8 +25,9 @@ pub struct Tokens {
     pub weight: Vec<u8>,
     /// Barriers inside the text and at its two ends, ascending, at most one a place.
     pub barriers: Vec<Barrier>,
+    /// Folded bytes: those of plain words stand in a lower-case copy of the text, others behind it.
     pub(super) folded: Vec<u8>,
-    pub(super) folded_end: Vec<u32>,
+    folded_at: Vec<(u32, u32)>,
 }
 
 impl Tokens {
@@ -47,16 +49,13 @@ impl Tokens {
         self.weight.clear();
         self.barriers.clear();
         self.folded.clear();
-        self.folded_end.clear();
+        self.folded_at.clear();
     }
 
     /// The normalised, case-folded bytes of one token (UTF-8).
     pub fn folded(&self, token: usize) -> &[u8] {
-        let from = match token.checked_sub(1) {
-            Some(before) => self.folded_end[before] as usize,
-            None => 0,
-        };
-        &self.folded[from..self.folded_end[token] as usize]
+        let (from, to) = self.folded_at[token];
+        &self.folded[from as usize..to as usize]
     }
 
     /// Marks the end of the text as cut: its logger kept only a part.
@@ -72,13 +71,14 @@ impl Tokens {
         let base = self.len() as u32;
         self.barrier(false);
         for token in from..to {
+            let first = self.folded.len();
             self.folded.extend_from_slice(other.folded(token));
-            self.close(
-                other.hash[token],
-                other.start[token],
-                other.end[token],
-                other.weight[token],
-            );
+            self.hash.push(other.hash[token]);
+            self.start.push(other.start[token]);
+            self.end.push(other.end[token]);
+            self.weight.push(other.weight[token]);
+            self.folded_at
+                .push((first as u32, self.folded.len() as u32));
         }
         let first = other
             .barriers
@@ -95,7 +95,8 @@ impl Tokens {
     /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         self.hash.capacity() * 8
-            + (self.start.capacity() + self.end.capacity() + self.folded_end.capacity()) * 4
+            + (self.start.capacity() + self.end.capacity()) * 4
+            + self.folded_at.capacity() * 8
             + self.weight.capacity()
             + self.folded.capacity()
             + self.barriers.capacity() * size_of::<Barrier>()
@@ -109,15 +110,17 @@ impl Tokens {
         self.weight.shrink_to_fit();
         self.barriers.shrink_to_fit();
         self.folded.shrink_to_fit();
-        self.folded_end.shrink_to_fit();
+        self.folded_at.shrink_to_fit();
     }
 
-    pub(super) fn close(&mut self, hash: u64, start: u32, end: u32, weight: u8) {
-        self.hash.push(hash);
-        self.start.push(start);
-        self.end.push(end);
+    /// Adds the token whose folded bytes are `from..to` of the arena.
+    #[inline]
+    pub(super) fn close(&mut self, (from, to): (usize, usize), bytes: (u32, u32), weight: u8) {
+        self.hash.push(xxh3_64(&self.folded[from..to]));
+        self.start.push(bytes.0);
+        self.end.push(bytes.1);
         self.weight.push(weight);
-        self.folded_end.push(self.folded.len() as u32);
+        self.folded_at.push((from as u32, to as u32));
     }
 
     pub(super) fn barrier(&mut self, cut: bool) {
