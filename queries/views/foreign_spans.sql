@@ -78,7 +78,6 @@ SELECT
     r.limit_band,
     CASE
         WHEN r.firm
-            AND COALESCE(r.same_share_group, TRUE)
             AND (
                 r.time_order = 'before'
                 OR (r.time_order = 'overlap' AND r.source_side = 'prompt' AND r.lag_ms >= 0)

@@ -82,7 +82,10 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
         },
     );
     let search = RwLock::new(search);
-    while let Some(kind) = write_lock(&search)?.next_pass() {
+    loop {
+        // The lock must be free again before workers scan.
+        let pass = write_lock(&search)?.next_pass();
+        let Some(kind) = pass else { break };
         progress.stage(pass_name(kind), total);
         for number in 0..corpus.inputs.len() {
             scan_texts(&corpus, number, &settings, &search, progress)?;
