@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 /// The present moment as RFC 3339, UTC, whole seconds.
 pub fn now_rfc3339() -> String {
     let now = jiff::Timestamp::now();
-    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+    jiff::Timestamp::from_second(now.as_second())
+        .unwrap_or(now)
+        .to_string()
 }
 
 /// A running stop watch.

@@ -11,9 +11,22 @@ use std::path::Path;
 /// Candidate kinds from the widest party to the narrowest; the first that a record has is its
 /// tenant unless `[tenants] priority` says otherwise.
 pub const DEFAULT_PRIORITY: [&str; 16] = [
-    "tenant", "account", "organization", "workspace", "subscription", "team", "project",
-    "api_key_hash", "api_key", "key_alias", "header:x-tenant-id", "header:x-smg-routing-key",
-    "user", "end_user", "session", "ip",
+    "tenant",
+    "account",
+    "organization",
+    "workspace",
+    "subscription",
+    "team",
+    "project",
+    "api_key_hash",
+    "api_key",
+    "key_alias",
+    "header:x-tenant-id",
+    "header:x-smg-routing-key",
+    "user",
+    "end_user",
+    "session",
+    "ip",
 ];
 
 #[derive(Deserialize, Default)]
@@ -104,7 +117,10 @@ impl TenantPolicy {
     /// the user knows, the priority only what is usual.
     pub fn choose<'a>(&'a self, candidates: &'a [TenantCandidate]) -> Option<(&'a str, &'a str)> {
         let rank = |kind: &str| {
-            self.priority.iter().position(|p| p == kind).unwrap_or(self.priority.len())
+            self.priority
+                .iter()
+                .position(|p| p == kind)
+                .unwrap_or(self.priority.len())
         };
         let mut order: Vec<&TenantCandidate> =
             candidates.iter().filter(|c| !c.value.is_empty()).collect();
@@ -174,11 +190,18 @@ impl Config {
     /// # Errors
     /// Usage failures that name the file and what is wrong in it.
     pub fn read(path: &Path) -> Result<Config> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| failure(FailureKind::Usage, format!("cannot read `{}`: {e}", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            failure(
+                FailureKind::Usage,
+                format!("cannot read `{}`: {e}", path.display()),
+            )
+        })?;
         let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
         let typed: Typed = toml::from_str(&text).map_err(|e| {
-            failure(FailureKind::Usage, format!("`{}`: {}", path.display(), e.to_string().trim_end()))
+            failure(
+                FailureKind::Usage,
+                format!("`{}`: {}", path.display(), e.to_string().trim_end()),
+            )
         })?;
         let base = path.parent().unwrap_or(Path::new("."));
         Config::checked(typed, base, Some(digest))
@@ -247,8 +270,9 @@ pub fn zone(name: &str) -> Result<jiff::tz::TimeZone> {
             return Ok(jiff::tz::TimeZone::fixed(offset));
         }
     }
-    jiff::tz::TimeZone::get(name)
-        .map_err(|e| anyhow::anyhow!("`{name}` is no known time zone, expected e.g. Europe/Berlin: {e}"))
+    jiff::tz::TimeZone::get(name).map_err(|e| {
+        anyhow::anyhow!("`{name}` is no known time zone, expected e.g. Europe/Berlin: {e}")
+    })
 }
 
 /// A duration such as `24h`, `90m` or `2d`, in microseconds.
@@ -261,7 +285,9 @@ pub fn duration_us(text: &str) -> Result<TimeMicros> {
         .map_err(|_| anyhow::anyhow!("`{text}` is no duration, expected e.g. 24h, 90m or 7d"))?;
     let span = span
         .to_duration(jiff::SpanRelativeTo::days_are_24_hours())
-        .map_err(|_| anyhow::anyhow!("`{text}` must be given in weeks, days, hours or smaller units"))?;
+        .map_err(|_| {
+            anyhow::anyhow!("`{text}` must be given in weeks, days, hours or smaller units")
+        })?;
     anyhow::ensure!(!span.is_negative(), "`{text}` must not be negative");
     i64::try_from(span.as_micros()).map_err(|_| anyhow::anyhow!("`{text}` is too long"))
 }
@@ -276,12 +302,17 @@ pub fn moment_us(text: &str, zone: Option<&jiff::tz::TimeZone>) -> Result<TimeMi
     }
     let civil = text
         .parse::<jiff::civil::DateTime>()
-        .or_else(|_| text.parse::<jiff::civil::Date>().map(|d| d.to_datetime(jiff::civil::Time::midnight())))
+        .or_else(|_| {
+            text.parse::<jiff::civil::Date>()
+                .map(|d| d.to_datetime(jiff::civil::Time::midnight()))
+        })
         .map_err(|_| {
-            anyhow::anyhow!("`{text}` is no moment, expected e.g. 2026-09-01 or 2026-09-01T08:30:00Z")
+            anyhow::anyhow!(
+                "`{text}` is no moment, expected e.g. 2026-09-01 or 2026-09-01T08:30:00Z"
+            )
         })?;
     let zone = zone.cloned().unwrap_or(jiff::tz::TimeZone::UTC);
-    Ok(civil.to_zoned(zone)?.timestamp().as_microsecond())
+    Ok(zone.to_timestamp(civil)?.as_microsecond())
 }
 
 fn epoch(number: usize, d: TypedDeployment, models: &BTreeMap<String, String>) -> Result<Epoch> {
@@ -342,7 +373,10 @@ fn model_aliases(typed: BTreeMap<String, Names>) -> Result<BTreeMap<String, Stri
         let mut steps = 0;
         while let Some(next) = direct.get(name).filter(|n| *n != name) {
             steps += 1;
-            anyhow::ensure!(steps <= direct.len(), "[models] aliases of `{alias}` form a circle");
+            anyhow::ensure!(
+                steps <= direct.len(),
+                "[models] aliases of `{alias}` form a circle"
+            );
             name = next;
         }
         resolved.insert(alias.clone(), name.clone());
@@ -359,7 +393,9 @@ fn tenant_policy(typed: TypedTenants, base: &Path) -> Result<TenantPolicy> {
     }
     let map = match &typed.map {
         None => BTreeMap::new(),
-        Some(file) => read_map(&base.join(file)).with_context(|| format!("[tenants] map `{file}`"))?,
+        Some(file) => {
+            read_map(&base.join(file)).with_context(|| format!("[tenants] map `{file}`"))?
+        }
     };
     Ok(TenantPolicy {
         priority,
@@ -378,9 +414,9 @@ fn read_map(path: &Path) -> Result<BTreeMap<String, String>> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let (value, tenant) = line
-            .rsplit_once(['\t', ','])
-            .ok_or_else(|| anyhow::anyhow!("line {}: expected `source value,tenant`", number + 1))?;
+        let (value, tenant) = line.rsplit_once(['\t', ',']).ok_or_else(|| {
+            anyhow::anyhow!("line {}: expected `source value,tenant`", number + 1)
+        })?;
         let (value, tenant) = (value.trim(), tenant.trim());
         anyhow::ensure!(
             !value.is_empty() && !tenant.is_empty(),
@@ -426,7 +462,10 @@ mod tests {
     fn overlapping_epochs_are_an_error_that_names_both() {
         let text = "[[deployment]]\nmodel=\"m\"\npool_tokens=10\n[[deployment]]\nmodel=\"m\"\npool_tokens=20\n";
         let error = parse(text).expect_err("overlap").to_string();
-        assert!(error.contains("[[deployment]] 1") && error.contains("[[deployment]] 2"), "{error}");
+        assert!(
+            error.contains("[[deployment]] 1") && error.contains("[[deployment]] 2"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -444,12 +483,20 @@ mod tests {
 
     #[test]
     fn tenants_by_priority_and_map() {
-        let candidate =
-            |kind: &str, value: &str| TenantCandidate { kind: kind.into(), value: value.into() };
-        let record = [candidate("user", "u1"), candidate("team", "t1"), candidate("organization", "o1")];
+        let candidate = |kind: &str, value: &str| TenantCandidate {
+            kind: kind.into(),
+            value: value.into(),
+        };
+        let record = [
+            candidate("user", "u1"),
+            candidate("team", "t1"),
+            candidate("organization", "o1"),
+        ];
         let mut policy = parse("").expect("empty").tenants;
         assert_eq!(policy.choose(&record), Some(("o1", "organization")));
-        policy = parse("[tenants]\npriority=[\"team\"]\n").expect("valid").tenants;
+        policy = parse("[tenants]\npriority=[\"team\"]\n")
+            .expect("valid")
+            .tenants;
         assert_eq!(policy.choose(&record), Some(("t1", "team")));
         policy.map.insert("user:u1".into(), "acme".into());
         assert_eq!(policy.choose(&record), Some(("acme", "user")));
@@ -463,7 +510,10 @@ mod tests {
         assert!(duration_us("1 month").is_err());
         assert_eq!(moment_us("1970-01-02", None).ok(), Some(86_400_000_000));
         let berlin = zone("Europe/Berlin").expect("known zone");
-        assert_eq!(moment_us("1970-01-01T01:00:00", Some(&berlin)).ok(), Some(0));
+        assert_eq!(
+            moment_us("1970-01-01T01:00:00", Some(&berlin)).ok(),
+            Some(0)
+        );
         assert!(zone("+02:00").is_ok());
     }
 }

@@ -7,10 +7,16 @@ use serde::Deserialize;
 /// What the exit code depends on, besides the findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct Fitness {
-    /// Calls with a delivered response in the window.
+    /// Calls with a delivered response in the window, excluded tenants and broken streams apart.
     pub calls: i64,
     /// Of these, calls that a text test saw.
     pub calls_seen: i64,
+    /// Their responses.
+    pub responses: i64,
+    /// Responses in which foreign text was found, or could have been and was not.
+    pub responses_assessed: i64,
+    /// Responses at or over the limit that could not be assessed.
+    pub triggered_unassessed: i64,
     /// Triggered calls whose response is not complete.
     pub triggered_incomplete: i64,
     /// Records read.
@@ -55,6 +61,11 @@ impl Fitness {
                 "a text test could see {} of {} calls (--min-assessable {})",
                 self.calls_seen, self.calls, limits.min_assessable
             ));
+        } else if (self.responses_assessed as f64) < limits.min_assessable * self.responses as f64 {
+            gaps.push(format!(
+                "{} of {} responses could be assessed (--min-assessable {})",
+                self.responses_assessed, self.responses, limits.min_assessable
+            ));
         }
         (!gaps.is_empty()).then(|| gaps.join("; "))
     }
@@ -79,12 +90,18 @@ pub fn outcome<'a>(
 mod tests {
     use super::*;
 
-    const LIMITS: FitnessLimits = FitnessLimits { min_assessable: 0.9, max_reject_ratio: 0.01 };
+    const LIMITS: FitnessLimits = FitnessLimits {
+        min_assessable: 0.9,
+        max_reject_ratio: 0.01,
+    };
 
     fn fit(calls: i64, seen: i64, read: i64, rejected: i64, cut: i64) -> Option<String> {
         Fitness {
             calls,
             calls_seen: seen,
+            responses: calls,
+            responses_assessed: seen,
+            triggered_unassessed: 0,
             triggered_incomplete: cut,
             records_read: read,
             records_rejected: rejected,
@@ -108,8 +125,14 @@ mod tests {
         };
         assert_eq!(of("critical", false, Some("x")), Outcome::Findings);
         assert_eq!(of("medium", false, None), Outcome::Done);
-        assert_eq!(of("medium", false, Some("x")), Outcome::Incomplete("x".into()));
+        assert_eq!(
+            of("medium", false, Some("x")),
+            Outcome::Incomplete("x".into())
+        );
         assert_eq!(of("critical", true, None), Outcome::Done);
-        assert_eq!(of("critical", true, Some("x")), Outcome::Incomplete("x".into()));
+        assert_eq!(
+            of("critical", true, Some("x")),
+            Outcome::Incomplete("x".into())
+        );
     }
 }

@@ -24,6 +24,8 @@ pub fn install_panic_hook() {
             || "an unknown place".to_string(),
             |l| format!("{}:{}", l.file(), l.line()),
         );
-        say(&format!("internal error at {place}: this is a bug, please report it"));
+        say(&format!(
+            "internal error at {place}: this is a bug, please report it"
+        ));
     }));
 }

@@ -72,7 +72,10 @@ impl std::error::Error for Failure {}
 
 /// Builds a failure of a kind as an `anyhow` error.
 pub fn failure(kind: FailureKind, message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Failure { kind, message: message.into() })
+    anyhow::Error::new(Failure {
+        kind,
+        message: message.into(),
+    })
 }
 
 /// The exit code of an error: that of the [`Failure`] inside, or 1 for anything unforeseen.
@@ -84,7 +87,11 @@ pub fn exit_code_of(error: &anyhow::Error) -> u8 {
         .chain()
         .filter_map(|e| e.downcast_ref::<std::io::Error>())
         .any(|e| e.kind() == std::io::ErrorKind::StorageFull);
-    if full { FailureKind::Limit.exit_code() } else { FailureKind::Internal.exit_code() }
+    if full {
+        FailureKind::Limit.exit_code()
+    } else {
+        FailureKind::Internal.exit_code()
+    }
 }
 
 #[cfg(test)]
@@ -93,19 +100,31 @@ mod tests {
 
     #[test]
     fn codes_of_the_contract() {
-        let outcomes =
-            [(Outcome::Done, 0), (Outcome::Findings, 3), (Outcome::Incomplete("x".into()), 4)];
+        let outcomes = [
+            (Outcome::Done, 0),
+            (Outcome::Findings, 3),
+            (Outcome::Incomplete("x".into()), 4),
+        ];
         for (outcome, code) in outcomes {
             assert_eq!(outcome.exit_code(), code);
         }
         use FailureKind::*;
-        let failures =
-            [(Internal, 1), (Usage, 2), (NothingToAudit, 5), (Integrity, 6), (Limit, 7), (Busy, 75)];
+        let failures = [
+            (Internal, 1),
+            (Usage, 2),
+            (NothingToAudit, 5),
+            (Integrity, 6),
+            (Limit, 7),
+            (Busy, 75),
+        ];
         for (kind, code) in failures {
             assert_eq!(exit_code_of(&failure(kind, "x").context("outer")), code);
         }
         let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-        assert_eq!(exit_code_of(&anyhow::Error::new(full).context("writing")), 7);
+        assert_eq!(
+            exit_code_of(&anyhow::Error::new(full).context("writing")),
+            7
+        );
         assert_eq!(exit_code_of(&anyhow::anyhow!("surprise")), 1);
     }
 }

@@ -46,7 +46,8 @@ impl Progress {
         };
         let bar = (mode == ProgressMode::Auto).then(|| {
             let bar = ProgressBar::new(0);
-            let style = "{msg:<10} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {elapsed}";
+            let style =
+                "{msg:<10} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {elapsed}";
             if let Ok(style) = ProgressStyle::with_template(style) {
                 bar.set_style(style);
             }
@@ -111,7 +112,10 @@ impl Progress {
 
     fn line(&self) {
         let stage = self.stage.lock().map(|s| s.clone()).unwrap_or_default();
-        let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        let (done, total) = (
+            self.done.load(Ordering::Relaxed),
+            self.total.load(Ordering::Relaxed),
+        );
         let elapsed = self.clock.elapsed().as_secs_f64();
         let text = match self.mode {
             ProgressMode::Plain if total > 0 => format!(
@@ -141,5 +145,9 @@ pub fn human_bytes(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+    if unit == 0 {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
 }

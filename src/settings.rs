@@ -154,7 +154,8 @@ pub fn load_config(
 /// Usage failures.
 pub fn window(since: Option<&str>, until: Option<&str>, config: &Config) -> Result<Window> {
     let moment = |flag: &str, text: Option<&str>| {
-        text.map(|t| moment_us(t, config.zone.as_ref()).map_err(|e| usage(flag, &e))).transpose()
+        text.map(|t| moment_us(t, config.zone.as_ref()).map_err(|e| usage(flag, &e)))
+            .transpose()
     };
     let window = Window {
         since: moment("--since", since)?,
@@ -162,7 +163,10 @@ pub fn window(since: Option<&str>, until: Option<&str>, config: &Config) -> Resu
         look_back_us: config.overlap.look_back_us,
     };
     if matches!((window.since, window.until), (Some(s), Some(u)) if u <= s) {
-        return Err(failure(FailureKind::Usage, "--until must be later than --since"));
+        return Err(failure(
+            FailureKind::Usage,
+            "--until must be later than --since",
+        ));
     }
     Ok(window)
 }
@@ -174,16 +178,25 @@ pub fn window(since: Option<&str>, until: Option<&str>, config: &Config) -> Resu
 pub fn size_bytes(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text[digits.len()..].to_ascii_lowercase();
-    let number: usize =
-        digits.trim().parse().map_err(|_| format!("`{text}` is no size, expected e.g. 2GiB"))?;
+    let number: usize = digits
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{text}` is no size, expected e.g. 2GiB"))?;
     let shift = match unit.as_str() {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 10,
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
-        _ => return Err(format!("`{text}` has an unknown unit, expected KiB, MiB or GiB")),
+        _ => {
+            return Err(format!(
+                "`{text}` has an unknown unit, expected KiB, MiB or GiB"
+            ));
+        }
     };
-    number.checked_shl(shift).filter(|n| n >> shift == number).ok_or_else(|| format!("`{text}` is too large"))
+    number
+        .checked_shl(shift)
+        .filter(|n| n >> shift == number)
+        .ok_or_else(|| format!("`{text}` is too large"))
 }
 
 fn usage(flag: &str, error: &anyhow::Error) -> anyhow::Error {
@@ -205,7 +218,11 @@ mod tests {
             (FailOn::Never, "critical", false),
         ];
         for (fail_on, severity, reached) in cases {
-            assert_eq!(fail_on.reached_by(severity), reached, "{fail_on:?} {severity}");
+            assert_eq!(
+                fail_on.reached_by(severity),
+                reached,
+                "{fail_on:?} {severity}"
+            );
         }
     }
 

@@ -6,7 +6,8 @@
 WITH calls AS (
     SELECT
         r.call_id,
-        MAX(CASE WHEN a.judged THEN 1 ELSE 0 END) AS seen,
+        -- Without foreign traffic to compare with, a text test sees nothing.
+        MAX(CASE WHEN a.judged AND NOT a.no_foreign_corpus THEN 1 ELSE 0 END) AS seen,
         COUNT(*) AS responses,
         SUM(CASE WHEN r.disclosure <> 'not_assessable' THEN 1 ELSE 0 END) AS assessed,
         SUM(CASE WHEN r.over_limit AND r.disclosure = 'not_assessable' THEN 1 ELSE 0 END)

@@ -15,13 +15,13 @@ use crate::settings::{AuditSettings, Mode, Resources, load_config, window};
 use crate::sql::session::{CaseSession, SessionOptions, open_case};
 use anyhow::{Context, Result};
 use pentimento_core::overlap::Stats;
+use pentimento_store::StoreError;
 use pentimento_store::case::CaseFolder;
 use pentimento_store::custody::Act;
 use pentimento_store::manifest::{
     CaseManifest, CaseStatus, FileDigest, RuleDigest, TableDigest, Tallies, Tool,
 };
 use pentimento_store::rows::{FindingRow, VerdictRow};
-use pentimento_store::StoreError;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -39,8 +39,16 @@ pub fn run(args: AuditArgs) -> Result<Outcome> {
     let progress = Progress::new(settings.progress, settings.quiet);
     let case = CaseFolder::create(&settings.case_dir, true).map_err(store_failure)?;
     let created_at = now_rfc3339();
-    let key = case.key(settings.case_key_file.as_deref(), random_key).map_err(store_failure)?;
-    let run = Run { settings: &settings, case: &case, key: key.0, progress: &progress, created_at };
+    let key = case
+        .key(settings.case_key_file.as_deref(), random_key)
+        .map_err(store_failure)?;
+    let run = Run {
+        settings: &settings,
+        case: &case,
+        key: key.0,
+        progress: &progress,
+        created_at,
+    };
     run.custody("audit", &[("inputs", inputs.len().to_string())])?;
     scratch::create_folder(&case)?;
     let ingested = ingest(
@@ -89,7 +97,11 @@ impl Run<'_> {
         let rules = session.run_rules()?;
         let mut findings: Vec<FindingRow> = rules.iter().flat_map(|r| r.rows.clone()).collect();
         findings.sort_by(|a, b| {
-            (&a.rule_id, &a.exchange_id, &a.finding_id).cmp(&(&b.rule_id, &b.exchange_id, &b.finding_id))
+            (&a.rule_id, &a.exchange_id, &a.finding_id).cmp(&(
+                &b.rule_id,
+                &b.exchange_id,
+                &b.finding_id,
+            ))
         });
         tables.push(write_table(self.case, findings.iter().cloned())?);
         let verdicts = session.run_verdicts()?;
@@ -97,7 +109,7 @@ impl Run<'_> {
         session.set_table(&verdicts)?;
         let tallies = Tallies::of(&ingested.sources)?;
         let mut fitness: Fitness = session
-            .typed_rows("report/fitness")?
+            .typed_rows("report/assessed")?
             .pop()
             .context("the fitness query gave no row")?;
         fitness.records_read = tallies.total.read;
@@ -137,7 +149,13 @@ impl Run<'_> {
                 rows: r.rows.len() as i64,
             })
             .collect();
-        let parts = ManifestParts { tables, outputs, rules: digests, tallies, stats };
+        let parts = ManifestParts {
+            tables,
+            outputs,
+            rules: digests,
+            tallies,
+            stats,
+        };
         self.write_manifest(parts, gap.as_deref(), &outcome)?;
         self.closing_block(&ingested, &verdicts, &outcome);
         Ok(outcome)
@@ -161,14 +179,13 @@ impl Run<'_> {
         findings: &[FindingRow],
     ) -> Result<Vec<FileDigest>> {
         let mut outputs = Vec::new();
-        for renderer in crate::report::renderers() {
+        for renderer in crate::report::RENDERERS {
             let bytes = renderer.render(report)?;
-            let name = format!("report.{}", renderer.extension());
-            outputs.push(self.case.write_output(&name, &bytes)?);
+            outputs.push(self.case.write_output(renderer.file_name(), &bytes)?);
         }
         let mut lines = Vec::new();
         for finding in findings {
-            crate::report::findings_line(finding, &mut lines)?;
+            crate::report::jsonl::append(finding, &mut lines)?;
         }
         outputs.push(self.case.write_output("findings.jsonl", &lines)?);
         outputs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -181,14 +198,26 @@ impl Run<'_> {
         gap: Option<&str>,
         outcome: &Outcome,
     ) -> Result<()> {
-        let custody = self.custody("finished", &[("exit_code", outcome.exit_code().to_string())])?;
+        let custody = self.custody(
+            "finished",
+            &[("exit_code", outcome.exit_code().to_string())],
+        )?;
         let manifest = CaseManifest {
-            tool: Tool { name: "pentimento".into(), version: env!("CARGO_PKG_VERSION").into() },
-            status: if gap.is_some() { CaseStatus::Incomplete } else { CaseStatus::Complete },
+            tool: Tool {
+                name: "pentimento".into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+            },
+            status: if gap.is_some() {
+                CaseStatus::Incomplete
+            } else {
+                CaseStatus::Complete
+            },
             exit_code: outcome.exit_code(),
             exit_reason: match (outcome, gap) {
                 (Outcome::Findings, None) => "findings at or above --fail-on".into(),
-                (Outcome::Findings, Some(gap)) => format!("findings at or above --fail-on; incomplete: {gap}"),
+                (Outcome::Findings, Some(gap)) => {
+                    format!("findings at or above --fail-on; incomplete: {gap}")
+                }
                 (_, Some(gap)) => format!("evidence incomplete: {gap}"),
                 _ => "assessed, nothing at or above --fail-on".into(),
             },
@@ -231,13 +260,20 @@ impl Run<'_> {
         list.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
     }
 
-    fn custody(&self, action: &str, detail: &[(&str, String)]) -> Result<pentimento_store::custody::ChainHead> {
+    fn custody(
+        &self,
+        action: &str,
+        detail: &[(&str, String)],
+    ) -> Result<pentimento_store::custody::ChainHead> {
         let act = Act {
             time: now_rfc3339(),
             action: action.to_string(),
             actor: None,
             reason: self.settings.reveal.clone(),
-            detail: detail.iter().map(|(k, v)| ((*k).to_string(), v.clone())).collect(),
+            detail: detail
+                .iter()
+                .map(|(k, v)| ((*k).to_string(), v.clone()))
+                .collect(),
         };
         self.case.add_custody(&act).map_err(store_failure)
     }
@@ -276,10 +312,22 @@ fn closing_lines(
         *grades.entry(verdict.grade.as_ref()).or_insert(0) += 1;
     }
     let excluded = verdicts.iter().filter(|v| v.excluded.is_some()).count();
-    let order = ["confirmed", "probable", "possible", "cleared", "not_assessable"];
+    let order = [
+        "confirmed",
+        "probable",
+        "possible",
+        "cleared",
+        "not_assessable",
+    ];
     let by_grade: Vec<String> = order
         .iter()
-        .map(|g| format!("{} {}", grades.get(g).copied().unwrap_or(0), g.replace('_', " ")))
+        .map(|g| {
+            format!(
+                "{} {}",
+                grades.get(g).copied().unwrap_or(0),
+                g.replace('_', " ")
+            )
+        })
         .collect();
     let bytes = sum(|s| s.bytes) as u64;
     let elapsed = run.progress.elapsed().as_secs_f64();
@@ -297,7 +345,9 @@ fn closing_lines(
         format!("responses: {}", by_grade.join(", ")),
     ];
     if excluded > 0 {
-        lines.push(format!("internal and researcher responses, counted apart: {excluded}"));
+        lines.push(format!(
+            "internal and researcher responses, counted apart: {excluded}"
+        ));
     }
     let peak = peak_memory_bytes().map_or_else(|| "unknown".into(), human_bytes);
     lines.push(format!(
@@ -305,9 +355,17 @@ fn closing_lines(
         human_bytes(bytes),
         human_bytes(rate)
     ));
-    lines.push(format!("report: {root}/report.html (also .md, .json, findings.jsonl)"));
-    let table = if matches!(outcome, Outcome::Findings) { "findings" } else { "verdicts" };
-    lines.push(format!("next: pentimento sql --case {root} -c \"SELECT * FROM {table} LIMIT 20\""));
+    lines.push(format!(
+        "report: {root}/report.html (also .md, .json, findings.jsonl)"
+    ));
+    let table = if matches!(outcome, Outcome::Findings) {
+        "findings"
+    } else {
+        "verdicts"
+    };
+    lines.push(format!(
+        "next: pentimento sql --case {root} -c \"SELECT * FROM {table} LIMIT 20\""
+    ));
     lines
 }
 
@@ -321,13 +379,20 @@ fn check_something_read(ingested: &Ingested) -> Result<()> {
         .map(|s| s.records_rejected)
         .sum();
     if ingested.exchanges == 0 && rejected == 0 && !unreadable {
-        let out: i64 = ingested.sources.iter().map(|s| s.records_out_of_window).sum();
+        let out: i64 = ingested
+            .sources
+            .iter()
+            .map(|s| s.records_out_of_window)
+            .sum();
         let why = if out > 0 {
             format!("all {out} records lie outside the window")
         } else {
             "no exchange is in the input".to_string()
         };
-        return Err(failure(FailureKind::NothingToAudit, format!("nothing to audit: {why}")));
+        return Err(failure(
+            FailureKind::NothingToAudit,
+            format!("nothing to audit: {why}"),
+        ));
     }
     Ok(())
 }
@@ -339,11 +404,15 @@ fn resolve(args: AuditArgs) -> Result<AuditSettings> {
         args.assume_timezone.as_deref(),
     )?;
     let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;
-    for (flag, share) in
-        [("--min-assessable", args.min_assessable), ("--max-reject-ratio", args.max_reject_ratio)]
-    {
+    for (flag, share) in [
+        ("--min-assessable", args.min_assessable),
+        ("--max-reject-ratio", args.max_reject_ratio),
+    ] {
         if !(0.0..=1.0).contains(&share) {
-            return Err(failure(FailureKind::Usage, format!("{flag} {share} is no share: expected 0 to 1")));
+            return Err(failure(
+                FailureKind::Usage,
+                format!("{flag} {share} is no share: expected 0 to 1"),
+            ));
         }
     }
     let threads = match args.threads {
@@ -352,7 +421,10 @@ fn resolve(args: AuditArgs) -> Result<AuditSettings> {
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     if args.memory_limit < 64 << 20 {
-        return Err(failure(FailureKind::Usage, "--memory-limit must be at least 64MiB"));
+        return Err(failure(
+            FailureKind::Usage,
+            "--memory-limit must be at least 64MiB",
+        ));
     }
     Ok(AuditSettings {
         logs: args.logs,
@@ -360,7 +432,11 @@ fn resolve(args: AuditArgs) -> Result<AuditSettings> {
         window,
         config,
         fail_on: args.fail_on,
-        mode: if args.mode == Mode::Suspect { Mode::Suspect } else { Mode::Full },
+        mode: if args.mode == Mode::Suspect {
+            Mode::Suspect
+        } else {
+            Mode::Full
+        },
         resources: Resources {
             threads,
             memory_bytes: args.memory_limit,
@@ -386,6 +462,7 @@ pub fn store_failure(error: StoreError) -> anyhow::Error {
         | StoreError::NoCase { .. }
         | StoreError::Key { .. } => FailureKind::Usage,
         StoreError::Manifest { .. } | StoreError::Custody { .. } => FailureKind::Integrity,
+        _ if error.is_disk_full() => FailureKind::Limit,
         _ => return anyhow::Error::new(error),
     };
     failure(kind, error.to_string())

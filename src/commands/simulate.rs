@@ -45,13 +45,20 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome> {
     if !known.contains(&args.scenario.as_str()) {
         return Err(failure(
             FailureKind::Usage,
-            format!("no scenario `{}`: known are {}", args.scenario, known.join(", ")),
+            format!(
+                "no scenario `{}`: known are {}",
+                args.scenario,
+                known.join(", ")
+            ),
         ));
     }
     if args.out.join("labels.jsonl").exists() || args.out.join("logs").exists() {
         return Err(failure(
             FailureKind::Usage,
-            format!("`{}` already holds a simulation: name a new folder", args.out.display()),
+            format!(
+                "`{}` already holds a simulation: name a new folder",
+                args.out.display()
+            ),
         ));
     }
     let options = SimulateOptions {
@@ -62,13 +69,19 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome> {
         },
         leaks: args.leaks,
     };
-    let mut sink = FolderSink { root: args.out.clone(), files: BTreeMap::new(), bytes: 0 };
+    let mut sink = FolderSink {
+        root: args.out.clone(),
+        files: BTreeMap::new(),
+        bytes: 0,
+    };
     simulate(&args.scenario, &options, &mut sink)
         .map_err(|e| failure(FailureKind::Usage, e.to_string()))?;
     let bytes = sink.finish()?;
     let out = args.out.display();
     say(&format!("wrote {} to `{out}`", human_bytes(bytes)));
-    say(&format!("next: pentimento audit {out}/logs --config {out}/pentimento.toml --case {out}/case"));
+    say(&format!(
+        "next: pentimento audit {out}/logs --config {out}/pentimento.toml --case {out}/case"
+    ));
     Ok(Outcome::Done)
 }
 
@@ -81,7 +94,8 @@ struct FolderSink {
 impl FolderSink {
     fn finish(mut self) -> Result<u64> {
         for (name, file) in &mut self.files {
-            file.flush().with_context(|| format!("cannot write `{name}`"))?;
+            file.flush()
+                .with_context(|| format!("cannot write `{name}`"))?;
         }
         Ok(self.bytes)
     }

@@ -36,7 +36,10 @@ pub fn assemble(
     let mut metas = std::mem::take(&mut collector.metas);
     let mut keys = std::mem::take(&mut collector.keys);
     for (source, (records, exchanges)) in pair_halves(&mut metas, &mut keys) {
-        let row = collector.sources.get_mut(source as usize).context("half of no source")?;
+        let row = collector
+            .sources
+            .get_mut(source as usize)
+            .context("half of no source")?;
         row.records_exchange -= records;
         row.records_other += records;
         row.exchanges -= exchanges;
@@ -64,7 +67,10 @@ pub fn assemble(
         finish_row(&mut row, facts, collector, config, mode);
         write(row)?;
     }
-    let joined = calls.joined.iter().map(|(k, n)| (CorrelationKind::as_str(*k).to_string(), *n));
+    let joined = calls
+        .joined
+        .iter()
+        .map(|(k, n)| (CorrelationKind::as_str(*k).to_string(), *n));
     Ok(LinkSummary {
         calls: calls.calls,
         joined: joined.collect(),
@@ -101,9 +107,16 @@ fn finish_row(
     if row.model.is_none() {
         row.model = name(collector.models.name(facts.model));
     }
-    row.excluded = row.tenant.as_deref().and_then(|t| config.tenants.excluded(t)).map(Into::into);
-    let nodes: Vec<&str> =
-        facts.prompt_nodes.iter().filter_map(|&n| collector.nodes.name(n)).collect();
+    row.excluded = row
+        .tenant
+        .as_deref()
+        .and_then(|t| config.tenants.excluded(t))
+        .map(Into::into);
+    let nodes: Vec<&str> = facts
+        .prompt_nodes
+        .iter()
+        .filter_map(|&n| collector.nodes.name(n))
+        .collect();
     let fit = config.capacity.as_of(&CapacityQuery {
         model: row.model.as_deref(),
         deployment: collector.deployments.name(facts.deployment),
@@ -165,7 +178,8 @@ fn unjudged_reason(row: &ExchangeRow, mode: Mode) -> Option<&'static str> {
 
 /// At or over the limit in force, and not refused.
 pub fn is_triggered(row: &ExchangeRow) -> bool {
-    let over = matches!((row.prompt_tokens, row.reject_at_tokens), (Some(n), Some(limit)) if n >= limit);
+    let over =
+        matches!((row.prompt_tokens, row.reject_at_tokens), (Some(n), Some(limit)) if n >= limit);
     over && row.http_status.is_none_or(|s| s < 400)
 }
 
@@ -201,11 +215,19 @@ impl ForeignCounts {
     fn count(&self, meta: &Meta, facts: &CallFacts) -> i64 {
         let Some(t0) = meta.t_start else { return 0 };
         let from = t0.saturating_sub(self.look_back_us);
-        let to = meta.t_end.unwrap_or(t0).max(t0).saturating_add(self.tolerance_us);
+        let to = meta
+            .t_end
+            .unwrap_or(t0)
+            .max(t0)
+            .saturating_add(self.tolerance_us);
         let within = |times: &[i64]| {
             times.partition_point(|&t| t <= to) as i64 - times.partition_point(|&t| t < from) as i64
         };
-        within(&self.all) - self.by_tenant.get(&facts.tenant).map_or(0, |own| within(own))
+        within(&self.all)
+            - self
+                .by_tenant
+                .get(&facts.tenant)
+                .map_or(0, |own| within(own))
     }
 }
 
@@ -234,8 +256,22 @@ pub fn capacity_rows(config: &Config) -> Vec<CapacityRow> {
         })
         .collect();
     rows.sort_by(|a, b| {
-        (&a.model, &a.deployment, &a.node, a.role, a.valid_from, &a.capacity_id)
-            .cmp(&(&b.model, &b.deployment, &b.node, b.role, b.valid_from, &b.capacity_id))
+        (
+            &a.model,
+            &a.deployment,
+            &a.node,
+            a.role,
+            a.valid_from,
+            &a.capacity_id,
+        )
+            .cmp(&(
+                &b.model,
+                &b.deployment,
+                &b.node,
+                b.role,
+                b.valid_from,
+                &b.capacity_id,
+            ))
     });
     rows
 }

@@ -3,9 +3,9 @@
 use super::collect::Meta;
 use super::intern::{Interner, NONE, known};
 use crate::config::Config;
+use hashbrown::HashSet;
 use pentimento_core::exchange::{CorrelationKind, Outcome, Role};
 use pentimento_core::link::{Collision, LinkKey, LinkRecord, Linked, link};
-use hashbrown::HashSet;
 use std::collections::BTreeMap;
 
 /// What is known of one exchange through its call.
@@ -49,7 +49,11 @@ pub fn pair_halves(metas: &mut Vec<Meta>, keys: &mut Vec<LinkKey>) -> BTreeMap<u
         .filter(|m| !m.half)
         .filter_map(|m| m.engine_key.map(|k| (m.source, k)))
         .collect();
-    let paired = |m: &Meta| m.half && m.engine_key.is_some_and(|k| finished.contains(&(m.source, k)));
+    let paired = |m: &Meta| {
+        m.half
+            && m.engine_key
+                .is_some_and(|k| finished.contains(&(m.source, k)))
+    };
     let mut dropped: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
     let mut last_record = None;
     for meta in metas.iter().filter(|m| paired(m)) {
@@ -72,7 +76,10 @@ pub fn settle_roles(metas: &mut [Meta], nodes: &Interner, config: &Config) {
         if meta.role_stated && !engine_side {
             continue;
         }
-        if let Some(role) = nodes.name(meta.node).and_then(|n| config.capacity.role_of(n, meta.t_start)) {
+        if let Some(role) = nodes
+            .name(meta.node)
+            .and_then(|n| config.capacity.role_of(n, meta.t_start))
+        {
             meta.role = role;
         }
     }
@@ -81,7 +88,11 @@ pub fn settle_roles(metas: &mut [Meta], nodes: &Interner, config: &Config) {
 /// Links all records and derives what each exchange knows through its call.
 pub fn form_calls(metas: &[Meta], keys: Vec<LinkKey>, records: u32) -> Calls {
     let link_records = link_records(metas, records);
-    let Linked { call, collisions, joined } = link(&link_records, keys);
+    let Linked {
+        call,
+        collisions,
+        joined,
+    } = link(&link_records, keys);
     let mut collision_of: Vec<u32> = vec![NONE; records as usize];
     for (i, collision) in collisions.iter().enumerate() {
         for &r in &collision.records {
@@ -103,12 +114,22 @@ pub fn form_calls(metas: &[Meta], keys: Vec<LinkKey>, records: u32) -> Calls {
             facts[i as usize].collision = known(collision_of[record]);
         }
     }
-    Calls { facts, calls, joined, collisions }
+    Calls {
+        facts,
+        calls,
+        joined,
+        collisions,
+    }
 }
 
 fn link_records(metas: &[Meta], records: u32) -> Vec<LinkRecord> {
-    let empty =
-        LinkRecord { time: None, model: None, tenant: None, role: Role::Unified, exchanges: 0 };
+    let empty = LinkRecord {
+        time: None,
+        model: None,
+        tenant: None,
+        role: Role::Unified,
+        exchanges: 0,
+    };
     let mut out = vec![empty; records as usize];
     for meta in metas {
         let record = &mut out[meta.record as usize];
@@ -126,7 +147,11 @@ fn link_records(metas: &[Meta], records: u32) -> Vec<LinkRecord> {
 fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
     let of = |i: u32| &metas[i as usize];
     let shared = |get: &dyn Fn(&Meta) -> u32| {
-        group.iter().map(|&i| get(of(i))).find(|&n| n != NONE).unwrap_or(NONE)
+        group
+            .iter()
+            .map(|&i| get(of(i)))
+            .find(|&n| n != NONE)
+            .unwrap_or(NONE)
     };
     let tenant = shared(&|m| m.tenant);
     let model = shared(&|m| m.model);
@@ -140,8 +165,11 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
     prefill.sort_unstable();
     prefill.dedup();
     // Prefill hands nothing to a client, whatever it logs.
-    let facing =
-        group.iter().map(|&i| of(i).role).filter(|&r| r != Role::Prefill).min();
+    let facing = group
+        .iter()
+        .map(|&i| of(i).role)
+        .filter(|&r| r != Role::Prefill)
+        .min();
     let own_prompt_complete = group.iter().any(|&i| of(i).prompt_full && of(i).has_prompt);
     for &i in group {
         let meta = of(i);
@@ -149,17 +177,32 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
             false => prefill.clone(),
             true if meta.node != NONE => vec![meta.node],
             true => {
-                let mut all: Vec<u32> =
-                    group.iter().map(|&j| of(j).node).filter(|&n| n != NONE).collect();
+                let mut all: Vec<u32> = group
+                    .iter()
+                    .map(|&j| of(j).node)
+                    .filter(|&n| n != NONE)
+                    .collect();
                 all.sort_unstable();
                 all.dedup();
                 all
             }
         };
         facts[i as usize] = CallFacts {
-            tenant: if meta.tenant == NONE { tenant } else { meta.tenant },
-            model: if meta.model == NONE { model } else { meta.model },
-            deployment: if meta.deployment == NONE { deployment } else { meta.deployment },
+            tenant: if meta.tenant == NONE {
+                tenant
+            } else {
+                meta.tenant
+            },
+            model: if meta.model == NONE {
+                model
+            } else {
+                meta.model
+            },
+            deployment: if meta.deployment == NONE {
+                deployment
+            } else {
+                meta.deployment
+            },
             prompt_nodes: nodes,
             delivered: Some(meta.role) == facing && handed_over(meta),
             own_prompt_complete,

@@ -153,13 +153,15 @@ impl<'a> Collector<'a> {
         }
         .into();
         let empty = end.decoded.bytes() == 0;
-        let broken =
-            end.broken.or_else(|| empty.then(|| StreamBreak::at(0, RejectReason::Empty)));
+        let broken = end
+            .broken
+            .or_else(|| empty.then(|| StreamBreak::at(0, RejectReason::Empty)));
         if let Some(b) = broken {
             self.reject(b.offset, b.length, b.reason, &b.digest);
         }
         let next = new_source(0, "");
-        self.sources.push(std::mem::replace(&mut self.current, next));
+        self.sources
+            .push(std::mem::replace(&mut self.current, next));
     }
 
     /// Takes a record that the framer could not give out.
@@ -199,8 +201,11 @@ impl<'a> Collector<'a> {
             self.current.records_duplicate += 1;
             return Ok(());
         };
-        let places: Vec<Option<bool>> =
-            out.drafts.iter().map(|d| self.window.place(d.row.t_start)).collect();
+        let places: Vec<Option<bool>> = out
+            .drafts
+            .iter()
+            .map(|d| self.window.place(d.row.t_start))
+            .collect();
         if places.iter().all(Option::is_none) {
             self.current.records_out_of_window += 1;
             return Ok(());
@@ -211,7 +216,12 @@ impl<'a> Collector<'a> {
         self.records += 1;
         let mut keys: Vec<LinkKey> = Vec::new();
         for (index, draft) in out.drafts.into_iter().enumerate() {
-            keys.extend(draft.links.iter().map(|&(key, kind)| LinkKey { key, record, kind }));
+            keys.extend(
+                draft
+                    .links
+                    .iter()
+                    .map(|&(key, kind)| LinkKey { key, record, kind }),
+            );
             self.exchange(draft, record, in_window, repeat, index as u64, raw)?;
         }
         keys.sort_unstable();
@@ -254,8 +264,10 @@ impl<'a> Collector<'a> {
         }
         row.source_id.clone_from(&self.current.source_id);
         row.in_window = in_window;
-        row.model =
-            row.model_raw.as_deref().map(|m| self.config.canonical_model(m).to_string());
+        row.model = row
+            .model_raw
+            .as_deref()
+            .map(|m| self.config.canonical_model(m).to_string());
         if let Some((tenant, kind)) = self.config.tenants.choose(&row.tenant_candidates) {
             (row.tenant, row.tenant_kind) = (Some(tenant.to_string()), Some(kind.to_string()));
         }
@@ -265,7 +277,9 @@ impl<'a> Collector<'a> {
         let (spill_offset, spill_length) = self.spill.push(&row)?;
         let mut id = [0u8; 16];
         for (byte, pair) in id.iter_mut().zip(row.exchange_id.as_bytes().chunks(2)) {
-            let hex = std::str::from_utf8(pair).ok().and_then(|p| u8::from_str_radix(p, 16).ok());
+            let hex = std::str::from_utf8(pair)
+                .ok()
+                .and_then(|p| u8::from_str_radix(p, 16).ok());
             *byte = hex.context("exchange id is not hex")?;
         }
         self.metas.push(Meta {
@@ -362,26 +376,42 @@ struct Spill {
 impl Spill {
     fn create(path: &Path) -> Result<Spill> {
         let file = super::scratch::create_file(path)?;
-        let reader = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
-        Ok(Spill { writer: BufWriter::with_capacity(1 << 20, file), reader, length: 0 })
+        let reader =
+            File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
+        Ok(Spill {
+            writer: BufWriter::with_capacity(1 << 20, file),
+            reader,
+            length: 0,
+        })
     }
 
     fn push(&mut self, row: &ExchangeRow) -> Result<(u64, u32)> {
         let bytes = postcard::to_stdvec(row).context("cannot encode a row for the spill file")?;
-        self.writer.write_all(&bytes).context("cannot write the spill file of the case")?;
+        self.writer
+            .write_all(&bytes)
+            .context("cannot write the spill file of the case")?;
         let offset = self.length;
         self.length += bytes.len() as u64;
-        Ok((offset, u32::try_from(bytes.len()).context("row of more than 4 GiB")?))
+        Ok((
+            offset,
+            u32::try_from(bytes.len()).context("row of more than 4 GiB")?,
+        ))
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.writer.flush().context("cannot write the spill file of the case")
+        self.writer
+            .flush()
+            .context("cannot write the spill file of the case")
     }
 
     fn get(&mut self, offset: u64, length: u32) -> Result<ExchangeRow> {
         let mut bytes = vec![0u8; length as usize];
-        self.reader.seek(SeekFrom::Start(offset)).context("cannot read the spill file")?;
-        self.reader.read_exact(&mut bytes).context("cannot read the spill file")?;
+        self.reader
+            .seek(SeekFrom::Start(offset))
+            .context("cannot read the spill file")?;
+        self.reader
+            .read_exact(&mut bytes)
+            .context("cannot read the spill file")?;
         postcard::from_bytes(&bytes).context("cannot decode a row of the spill file")
     }
 }

@@ -15,8 +15,11 @@ use anyhow::{Context, Result};
 use pentimento_core::exchange::{ContentState, Exchange, Role};
 use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat};
-use pentimento_core::overlap::{Fields, Limits, Partial, PassKind, Row, Search, Settings, Stats, Subject};
+use pentimento_core::overlap::{
+    Fields, Limits, Partial, PassKind, Row, Search, Settings, Stats, Subject,
+};
 use pentimento_store::case::CaseFolder;
+use pentimento_store::cell::PrivateText;
 use pentimento_store::manifest::TableDigest;
 use pentimento_store::reader::read_rows;
 use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow, TextRow};
@@ -74,7 +77,9 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
             store_weight: overlap.store_weight,
             span_key: job.case_key,
         },
-        Limits { memory_bytes: job.resources.search_bytes() },
+        Limits {
+            memory_bytes: job.resources.search_bytes(),
+        },
     );
     let search = RwLock::new(search);
     while let Some(kind) = write_lock(&search)?.next_pass() {
@@ -86,7 +91,12 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
     }
     let outcome = search
         .into_inner()
-        .map_err(|_| failure(FailureKind::Internal, "a worker of the overlap search failed"))?
+        .map_err(|_| {
+            failure(
+                FailureKind::Internal,
+                "a worker of the overlap search failed",
+            )
+        })?
         .finish();
     let mut writer = job.case.writer::<OverlapRow>(WriteOptions::default())?;
     for row in &outcome.rows {
@@ -102,10 +112,16 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
 pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDigest> {
     let corpus = Corpus::read(job.case)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
-    progress.stage("keep text", total_bytes(&corpus.inputs, &settings.stdin_copy));
+    progress.stage(
+        "keep text",
+        total_bytes(&corpus.inputs, &settings.stdin_copy),
+    );
     let mut writer = job.case.writer::<TextRow>(WriteOptions::default())?;
     for (number, input) in corpus.inputs.iter().enumerate() {
-        let work = Texts { corpus: &corpus, locators: &corpus.locators[number] };
+        let work = Texts {
+            corpus: &corpus,
+            locators: &corpus.locators[number],
+        };
         scan_source(input, &settings, false, progress, &work, |_, rows| {
             for row in rows {
                 writer.push(&row)?;
@@ -117,9 +133,12 @@ pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDiges
 }
 
 fn write_lock(search: &RwLock<Search>) -> Result<std::sync::RwLockWriteGuard<'_, Search>> {
-    search
-        .write()
-        .map_err(|_| failure(FailureKind::Internal, "a worker of the overlap search failed"))
+    search.write().map_err(|_| {
+        failure(
+            FailureKind::Internal,
+            "a worker of the overlap search failed",
+        )
+    })
 }
 
 fn pass_name(kind: PassKind) -> &'static str {
@@ -141,7 +160,10 @@ fn scan_texts(
     progress: &Progress,
 ) -> Result<()> {
     let input = &corpus.inputs[number];
-    let work = SearchTexts { locators: &corpus.locators[number], search };
+    let work = SearchTexts {
+        locators: &corpus.locators[number],
+        search,
+    };
     let mut found = 0usize;
     scan_source(input, settings, false, progress, &work, |_, out| {
         let Some((partial, records)) = out else {
@@ -160,7 +182,10 @@ fn scan_texts(
 fn changed(input: &Input) -> anyhow::Error {
     failure(
         FailureKind::Integrity,
-        format!("`{}` is no longer what ingest read: audit it again while nothing writes to it", input.display),
+        format!(
+            "`{}` is no longer what ingest read: audit it again while nothing writes to it",
+            input.display
+        ),
     )
 }
 
@@ -180,7 +205,12 @@ impl BlockWork for SearchTexts<'_> {
     /// What was found and how many exchanges the block held; `None` = a record changed.
     type Out = Option<(Partial, usize)>;
 
-    fn work(&self, block: &Block, format: &dyn LogFormat, context: &DecodeContext<'_>) -> Self::Out {
+    fn work(
+        &self,
+        block: &Block,
+        format: &dyn LogFormat,
+        context: &DecodeContext<'_>,
+    ) -> Self::Out {
         let search = self.search.read().ok()?;
         let mut partial = Partial::default();
         let mut found = 0;
@@ -192,7 +222,9 @@ impl BlockWork for SearchTexts<'_> {
                 continue;
             }
             exchanges.clear();
-            format.decode(block.record(span), context, &mut exchanges).ok()?;
+            format
+                .decode(block.record(span), context, &mut exchanges)
+                .ok()?;
             for locator in here.iter().filter(|l| search.wants(l.exchange)) {
                 let exchange = exchanges.get(locator.index as usize)?;
                 search.scan(locator.exchange, &fields(exchange), &mut partial);
@@ -221,19 +253,28 @@ struct Texts<'a> {
 impl BlockWork for Texts<'_> {
     type Out = Vec<TextRow>;
 
-    fn work(&self, block: &Block, format: &dyn LogFormat, context: &DecodeContext<'_>) -> Self::Out {
+    fn work(
+        &self,
+        block: &Block,
+        format: &dyn LogFormat,
+        context: &DecodeContext<'_>,
+    ) -> Self::Out {
         let mut rows = Vec::new();
         let mut exchanges = Vec::new();
         for span in &block.records {
             let here = at(self.locators, block.offset(span));
             exchanges.clear();
             if here.is_empty()
-                || format.decode(block.record(span), context, &mut exchanges).is_err()
+                || format
+                    .decode(block.record(span), context, &mut exchanges)
+                    .is_err()
             {
                 continue;
             }
             for locator in here {
-                let Some(e) = exchanges.get(locator.index as usize) else { continue };
+                let Some(e) = exchanges.get(locator.index as usize) else {
+                    continue;
+                };
                 let fields = [
                     ("prompt", &e.prompt),
                     ("response", &e.response),
@@ -244,7 +285,7 @@ impl BlockWork for Texts<'_> {
                     rows.extend(text.as_ref().map(|t| TextRow {
                         exchange_id: self.corpus.ids[locator.exchange as usize].clone(),
                         field: field.into(),
-                        text: t.text.clone().into(),
+                        text: PrivateText(t.text.clone()),
                     }));
                 }
             }
@@ -320,8 +361,15 @@ impl Corpus {
 }
 
 fn input_of(row: &SourceRow) -> Input {
-    let place = if row.path == "-" { Place::Stdin } else { Place::File(PathBuf::from(&row.path)) };
-    Input { display: row.path.clone(), place }
+    let place = if row.path == "-" {
+        Place::Stdin
+    } else {
+        Place::File(PathBuf::from(&row.path))
+    };
+    Input {
+        display: row.path.clone(),
+        place,
+    }
 }
 
 struct Reading {
@@ -345,7 +393,11 @@ impl Reading {
             judge: row.judged,
         });
         // The memory that an answer was computed in is its decode node's.
-        let node = if row.role == Role::Prefill { None } else { row.node.as_deref() };
+        let node = if row.role == Role::Prefill {
+            None
+        } else {
+            row.node.as_deref()
+        };
         self.corpus.memory_nodes.push(self.nodes.number(node));
         self.corpus.locators[source].push(Locator {
             offset: row.source_offset as u64,
@@ -406,37 +458,37 @@ fn by_call(subjects: &[Subject]) -> Vec<u32> {
 /// stand for the first.
 fn number_deliveries(corpus: &mut Corpus) {
     let order = by_call(&corpus.subjects);
-    for group in order.chunk_by(|&a, &b| {
-        corpus.subjects[a as usize].call == corpus.subjects[b as usize].call
-    }) {
+    let mut slots: Vec<u32> = corpus.subjects.iter().map(|s| s.choice).collect();
+    for group in order
+        .chunk_by(|&a, &b| corpus.subjects[a as usize].call == corpus.subjects[b as usize].call)
+    {
         let facing = corpus.subjects[group[0] as usize].role;
         let mut attempts: BTreeMap<u32, u32> = BTreeMap::new();
         for &i in group {
             let subject = &corpus.subjects[i as usize];
-            if subject.role == facing {
-                let choice = subject.choice;
-                let attempt = attempts.entry(choice).or_insert(0);
-                let slot = choice.saturating_mul(1024).saturating_add(*attempt);
+            let mut slot = subject.choice.saturating_mul(ATTEMPTS);
+            if subject.role == facing && subject.judge {
+                let attempt = attempts.entry(subject.choice).or_insert(0);
+                slot = slot.saturating_add(*attempt);
                 *attempt += 1;
-                renumber(corpus, i, slot);
-            } else {
-                let slot = subject.choice.saturating_mul(1024);
-                renumber(corpus, i, slot);
             }
+            slots[i as usize] = slot;
         }
+    }
+    for (subject, slot) in corpus.subjects.iter_mut().zip(slots) {
+        subject.choice = slot;
     }
 }
 
-fn renumber(corpus: &mut Corpus, exchange: u32, slot: u32) {
-    corpus.subjects[exchange as usize].choice = slot;
-}
+/// More than the attempts that a call may have, so that slots of two choices never meet.
+const ATTEMPTS: u32 = 1024;
 
 /// A gateway seldom knows the node; the decode record of its call does.
 fn share_nodes(corpus: &mut Corpus) {
     let order = by_call(&corpus.subjects);
-    for group in order.chunk_by(|&a, &b| {
-        corpus.subjects[a as usize].call == corpus.subjects[b as usize].call
-    }) {
+    for group in order
+        .chunk_by(|&a, &b| corpus.subjects[a as usize].call == corpus.subjects[b as usize].call)
+    {
         let engine = |role: Role| {
             group
                 .iter()

@@ -34,7 +34,9 @@ pub fn discover(arguments: &[String]) -> Result<Vec<Input>> {
         if found.is_empty() {
             return Err(failure(
                 FailureKind::NothingToAudit,
-                format!("no input matches `{argument}`: name a file, a folder, a glob or - for stdin"),
+                format!(
+                    "no input matches `{argument}`: name a file, a folder, a glob or - for stdin"
+                ),
             ));
         }
         for input in found {
@@ -48,12 +50,20 @@ pub fn discover(arguments: &[String]) -> Result<Vec<Input>> {
 
 fn expand(argument: &str) -> Result<Vec<Input>> {
     if argument == "-" {
-        return Ok(vec![Input { display: "-".into(), place: Place::Stdin }]);
+        return Ok(vec![Input {
+            display: "-".into(),
+            place: Place::Stdin,
+        }]);
     }
-    if argument.starts_with("s3://") || argument.starts_with("gs://") || argument.starts_with("az://") {
+    if argument.starts_with("s3://")
+        || argument.starts_with("gs://")
+        || argument.starts_with("az://")
+    {
         return Err(failure(
             FailureKind::Usage,
-            format!("`{argument}`: object stores are not read by this version; copy the objects to a folder"),
+            format!(
+                "`{argument}`: object stores are not read by this version; copy the objects to a folder"
+            ),
         ));
     }
     let path = Path::new(argument);
@@ -99,8 +109,12 @@ fn walk(folder: &Path, depth: usize, out: &mut Vec<Input>) {
     let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
     paths.sort();
     for path in paths {
-        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
-        let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+        let hidden = path
+            .file_name()
+            .is_some_and(|n| n.to_string_lossy().starts_with('.'));
+        let Ok(meta) = std::fs::symlink_metadata(&path) else {
+            continue;
+        };
         if hidden || meta.file_type().is_symlink() && path.is_dir() {
             // Links to folders could lead out of the tree or in circles.
             continue;
@@ -116,7 +130,10 @@ fn walk(folder: &Path, depth: usize, out: &mut Vec<Input>) {
 }
 
 fn file(path: &Path) -> Input {
-    Input { display: path.display().to_string(), place: Place::File(path.to_path_buf()) }
+    Input {
+        display: path.display().to_string(),
+        place: Place::File(path.to_path_buf()),
+    }
 }
 
 #[cfg(test)]
@@ -139,8 +156,14 @@ mod tests {
                 .map(|i| i.display.rsplit('/').next().unwrap_or_default().to_string())
                 .collect()
         };
-        assert_eq!(names(std::slice::from_ref(&root)), ["a.jsonl", "b.jsonl", "c.log"]);
-        assert_eq!(names(&[format!("{root}/*.jsonl"), root.clone()]), ["a.jsonl", "b.jsonl", "c.log"]);
+        assert_eq!(
+            names(std::slice::from_ref(&root)),
+            ["a.jsonl", "b.jsonl", "c.log"]
+        );
+        assert_eq!(
+            names(&[format!("{root}/*.jsonl"), root.clone()]),
+            ["a.jsonl", "b.jsonl", "c.log"]
+        );
         assert_eq!(names(&["-".into()]), ["-"]);
         let missing = discover(&[format!("{root}/none*.jsonl")]).expect_err("nothing matches");
         assert_eq!(crate::outcome::exit_code_of(&missing), 5);

@@ -62,7 +62,9 @@ pub fn record_out(
 ) -> RecordOut {
     let (raw, offset) = (block.record(span), block.offset(span));
     let mut exchanges = Vec::new();
-    let kind = format.decode(raw, context, &mut exchanges).map_err(|reason| span.reason(reason));
+    let kind = format
+        .decode(raw, context, &mut exchanges)
+        .map_err(|reason| span.reason(reason));
     let drafts = if kind.is_ok() {
         exchanges
             .into_iter()
@@ -80,7 +82,13 @@ pub fn record_out(
         Vec::new()
     };
     let digest = *blake3::hash(raw).as_bytes();
-    RecordOut { offset, length: raw.len() as u64, digest, kind, drafts }
+    RecordOut {
+        offset,
+        length: raw.len() as u64,
+        digest,
+        kind,
+        drafts,
+    }
 }
 
 fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
@@ -100,7 +108,12 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         .find(|c| c.kind == CorrelationKind::BootstrapRoom)
         .map(|c| c.value.clone());
     let response = [&e.response, &e.reasoning, &e.tool];
-    let response_bytes: usize = response.iter().copied().flatten().map(|f| f.text.len()).sum();
+    let response_bytes: usize = response
+        .iter()
+        .copied()
+        .flatten()
+        .map(|f| f.text.len())
+        .sum();
     let row = ExchangeRow {
         exchange_id: String::new(),
         request_id: e.request_id,
@@ -241,8 +254,14 @@ fn extra_json(extra: &[ExtraField], key: &[u8; 32]) -> Option<String> {
 fn safe_key(name: &str, key: &[u8; 32]) -> String {
     let plain = name.len() <= MAX_KEY_BYTES
         && !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(c));
-    if plain { name.to_string() } else { format!("hmac:{}", keyed_hash(key, "extra key", name.as_bytes())) }
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(c));
+    if plain {
+        name.to_string()
+    } else {
+        format!("hmac:{}", keyed_hash(key, "extra key", name.as_bytes()))
+    }
 }
 
 #[cfg(test)]

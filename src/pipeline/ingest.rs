@@ -14,8 +14,8 @@ use anyhow::{Context, Result};
 use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_store::case::CaseFolder;
-use pentimento_store::rows::{ExchangeRow, Row, SourceRow};
 use pentimento_store::manifest::TableDigest;
+use pentimento_store::rows::{ExchangeRow, Row, SourceRow};
 use pentimento_store::writer::{Partitioned, TableWriter, WriteOptions};
 use std::path::PathBuf;
 
@@ -85,7 +85,12 @@ struct Decode {
 impl BlockWork for Decode {
     type Out = Vec<RecordOut>;
 
-    fn work(&self, block: &Block, format: &dyn LogFormat, context: &DecodeContext<'_>) -> Self::Out {
+    fn work(
+        &self,
+        block: &Block,
+        format: &dyn LogFormat,
+        context: &DecodeContext<'_>,
+    ) -> Self::Out {
         block
             .records
             .iter()
@@ -104,7 +109,9 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     let spill = scratch::folder(job.case).join("rows.spill");
     let mut collector = Collector::new(job.config, job.window, &spill)?;
     progress.stage("ingest", total_bytes(job.inputs, &settings.stdin_copy));
-    let work = Decode { case_key: job.case_key };
+    let work = Decode {
+        case_key: job.case_key,
+    };
     for input in job.inputs {
         collector.begin_source(&input.display);
         let end = scan_source(input, &settings, true, progress, &work, |block, outs| {
@@ -115,7 +122,9 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     collector.finish_spill()?;
     progress.stage("link", 0);
     let mut writer: TableWriter<ExchangeRow> = job.case.writer(WriteOptions::default())?;
-    let links = assemble(&mut collector, job.config, job.mode, |row| Ok(writer.push(&row)?))?;
+    let links = assemble(&mut collector, job.config, job.mode, |row| {
+        Ok(writer.push(&row)?)
+    })?;
     let summary = writer.finish()?;
     let taken: i64 = collector.sources.iter().map(|s| s.exchanges).sum();
     anyhow::ensure!(
@@ -126,7 +135,10 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     let mut tables = vec![TableDigest::from(&summary)];
     tables.push(write_table(job.case, collector.sources.iter().cloned())?);
     tables.push(write_table(job.case, collector.rejects.iter().cloned())?);
-    tables.push(write_table(job.case, capacity_rows(job.config).into_iter())?);
+    tables.push(write_table(
+        job.case,
+        capacity_rows(job.config).into_iter(),
+    )?);
     std::fs::remove_file(&spill).with_context(|| format!("cannot remove `{}`", spill.display()))?;
     Ok(Ingested {
         sources: std::mem::take(&mut collector.sources),

@@ -38,7 +38,12 @@ impl StreamDigest {
 
     /// SHA-256 of the bytes seen so far, lower-case hex.
     pub fn sha256(&self) -> String {
-        self.hash.clone().finalize().iter().map(|b| format!("{b:02x}")).collect()
+        self.hash
+            .clone()
+            .finalize()
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect()
     }
 }
 
@@ -82,8 +87,12 @@ impl<R: Read> Read for RatioGuard<R> {
         let n = self.inner.read(buf)?;
         let mut decoded = self.decoded.borrow_mut();
         decoded.update(&buf[..n]);
-        let allowed = RATIO_FLOOR_BYTES
-            .saturating_add(self.received.borrow().bytes().saturating_mul(self.max_ratio));
+        let allowed = RATIO_FLOOR_BYTES.saturating_add(
+            self.received
+                .borrow()
+                .bytes()
+                .saturating_mul(self.max_ratio),
+        );
         if decoded.bytes() > allowed {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, RatioExceeded));
         }
@@ -107,7 +116,9 @@ impl Opened {
 
     /// Digest of the decoded bytes; equal to the received one for a plain file.
     pub fn decoded(&self) -> StreamDigest {
-        self.decoded.as_ref().map_or_else(|| self.received(), |d| d.borrow().clone())
+        self.decoded
+            .as_ref()
+            .map_or_else(|| self.received(), |d| d.borrow().clone())
     }
 
     /// A handle on the count of received bytes, for progress.
@@ -128,30 +139,58 @@ pub fn open(path: &Path, max_ratio: u64, digests: bool) -> io::Result<Opened> {
 }
 
 fn opened(file: impl Read + 'static, max_ratio: u64, digests: bool) -> io::Result<Opened> {
-    let fresh = || Rc::new(RefCell::new(StreamDigest { enabled: digests, ..Default::default() }));
+    let fresh = || {
+        Rc::new(RefCell::new(StreamDigest {
+            enabled: digests,
+            ..Default::default()
+        }))
+    };
     let received = fresh();
-    let counted = Counted { inner: file, digest: received.clone() };
+    let counted = Counted {
+        inner: file,
+        digest: received.clone(),
+    };
     let mut raw = BufReader::with_capacity(BUFFER_BYTES, counted);
     let magic = raw.fill_buf()?;
     let guard = |inner: Box<dyn Read>| {
         let decoded = fresh();
-        let guarded =
-            RatioGuard { inner, received: received.clone(), decoded: decoded.clone(), max_ratio };
-        (Box::new(BufReader::with_capacity(BUFFER_BYTES, guarded)), decoded)
+        let guarded = RatioGuard {
+            inner,
+            received: received.clone(),
+            decoded: decoded.clone(),
+            max_ratio,
+        };
+        (
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, guarded)),
+            decoded,
+        )
     };
     if magic.starts_with(&[0x1f, 0x8b]) {
         let (reader, decoded) = guard(Box::new(flate2::bufread::MultiGzDecoder::new(raw)));
-        return Ok(Opened { reader, received: received.clone(), decoded: Some(decoded) });
+        return Ok(Opened {
+            reader,
+            received: received.clone(),
+            decoded: Some(decoded),
+        });
     }
     // Frames start with the zstd magic or, for skippable ones, with 5x 2a 4d 18.
-    let skippable = magic.len() >= 4 && magic[0] & 0xf0 == 0x50 && magic[1..4] == [0x2a, 0x4d, 0x18];
+    let skippable =
+        magic.len() >= 4 && magic[0] & 0xf0 == 0x50 && magic[1..4] == [0x2a, 0x4d, 0x18];
     if magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || skippable {
         let mut decoder = zstd::stream::read::Decoder::with_buffer(raw)?;
         decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
         let (reader, decoded) = guard(Box::new(decoder));
-        return Ok(Opened { reader, received: received.clone(), decoded: Some(decoded) });
+        return Ok(Opened {
+            reader,
+            received: received.clone(),
+            decoded: Some(decoded),
+        });
     }
-    Ok(Opened { reader: Box::new(raw), received, decoded: None })
+    Ok(Opened {
+        reader: Box::new(raw),
+        received,
+        decoded: None,
+    })
 }
 
 #[cfg(test)]
@@ -204,7 +243,10 @@ mod tests {
         let zeros = vec![0u8; 80 << 20];
         let (result, out, _) = read_all(zstd::encode_all(&zeros[..], 1).expect("memory"), 10);
         let error = result.expect_err("ratio");
-        assert!(error.get_ref().is_some_and(|e| e.is::<RatioExceeded>()), "{error}");
+        assert!(
+            error.get_ref().is_some_and(|e| e.is::<RatioExceeded>()),
+            "{error}"
+        );
         assert!(out.len() < 80 << 20);
     }
 }

@@ -61,7 +61,12 @@ pub struct StreamBreak {
 impl StreamBreak {
     /// A break before any byte of a record.
     pub fn at(offset: u64, reason: RejectReason) -> StreamBreak {
-        StreamBreak { offset, length: 0, digest: *blake3::hash(b"").as_bytes(), reason }
+        StreamBreak {
+            offset,
+            length: 0,
+            digest: *blake3::hash(b"").as_bytes(),
+            reason,
+        }
     }
 }
 
@@ -70,7 +75,8 @@ pub trait BlockWork: Sync {
     /// Its result.
     type Out: Send;
     /// Looks at one block.
-    fn work(&self, block: &Block, format: &dyn LogFormat, context: &DecodeContext<'_>) -> Self::Out;
+    fn work(&self, block: &Block, format: &dyn LogFormat, context: &DecodeContext<'_>)
+    -> Self::Out;
 }
 
 enum Message {
@@ -120,14 +126,18 @@ pub fn scan_source<W: BlockWork>(
         Place::File(path) => path.clone(),
         Place::Stdin => settings.stdin_copy.clone(),
     };
-    let source_name =
-        path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let source_name = path
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel(settings.blocks_in_flight.max(1));
     std::thread::scope(|scope| {
-        let reader =
-            scope.spawn(|| read_blocks(&path, settings, digests, progress, &stop, sender));
-        let context = DecodeContext { zone: settings.zone.as_ref(), source_name: &source_name };
+        let reader = scope.spawn(|| read_blocks(&path, settings, digests, progress, &stop, sender));
+        let context = DecodeContext {
+            zone: settings.zone.as_ref(),
+            source_name: &source_name,
+        };
         let result = take_blocks(settings, &context, work, &receiver, &mut absorb);
         stop.store(true, Ordering::Relaxed);
         drop(receiver);
@@ -206,7 +216,10 @@ fn read_blocks(
             end.format = format.map(|f| f.name());
         }
         // Junk before the first record of a known shape is rejected record by record.
-        if sender.send(Message::Block(Box::new(block), format.unwrap_or(&NoFormat))).is_err() {
+        if sender
+            .send(Message::Block(Box::new(block), format.unwrap_or(&NoFormat)))
+            .is_err()
+        {
             break;
         }
     }
@@ -217,8 +230,12 @@ fn read_blocks(
 }
 
 fn sniffed(block: &Block) -> Option<&'static dyn LogFormat> {
-    let first: Vec<&[u8]> =
-        block.records.iter().take(SNIFF_RECORDS).map(|span| block.record(span)).collect();
+    let first: Vec<&[u8]> = block
+        .records
+        .iter()
+        .take(SNIFF_RECORDS)
+        .map(|span| block.record(span))
+        .collect();
     sniff_source(&first).ok()
 }
 

@@ -27,7 +27,9 @@ pub fn create_folder(case: &CaseFolder) -> Result<()> {
         use std::os::unix::fs::DirBuilderExt;
         builder.mode(0o700);
     }
-    builder.create(&path).with_context(|| format!("cannot create `{}`", path.display()))
+    builder
+        .create(&path)
+        .with_context(|| format!("cannot create `{}`", path.display()))
 }
 
 /// Removes the folder and what is in it.
@@ -51,5 +53,7 @@ pub fn create_file(path: &Path) -> Result<File> {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600);
     }
-    options.open(path).with_context(|| format!("cannot create `{}`", path.display()))
+    options
+        .open(path)
+        .with_context(|| format!("cannot create `{}`", path.display()))
 }

@@ -14,8 +14,9 @@ impl Report {
         self.verdict = verdict_sentence(&self);
         let limits = limitations(&self);
         self.limitations.extend(limits);
-        let steps = next_steps(&self);
-        self.next_steps.extend(steps);
+        let mut steps = next_steps(&self);
+        steps.append(&mut self.next_steps);
+        self.next_steps = steps;
         self
     }
 }

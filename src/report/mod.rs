@@ -4,10 +4,12 @@
 //! [`RENDERERS`]. A new format is a new file and one line in that table. HTML and Markdown are
 //! two dresses of the same [`view`], so that they cannot disagree.
 
+pub mod fill;
 pub mod finding;
 mod finish;
 mod html;
 mod json;
+pub mod jsonl;
 mod markdown;
 pub mod model;
 pub mod sanitize;

@@ -77,7 +77,7 @@ pub struct Report {
     pub method: Method,
     /// What the result cannot say. `finish` appends those that follow from the state.
     pub limitations: Vec<String>,
-    /// What to do next. `finish` appends those that follow from the state.
+    /// What to do next. `finish` puts those that follow from the state before these.
     pub next_steps: Vec<String>,
 }
 

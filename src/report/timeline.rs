@@ -111,17 +111,17 @@ pub(super) fn chart(days: &[Day]) -> Option<Chart> {
         return None;
     }
     type Count = fn(&DayRow) -> i64;
+    // Possible ones are as many as those over the limit: in one panel they would hide the rest.
     let layers: [(&'static str, &[(&'static str, Count)]); 2] = [
         (
             "At or over the engine's limit",
             &[("over", |row| row.over_limit)],
         ),
         (
-            "Confirmed, probable, possible",
+            "Confirmed and probable",
             &[
                 ("confirmed", |row| row.confirmed),
                 ("probable", |row| row.probable),
-                ("possible", |row| row.possible),
             ],
         ),
     ];

@@ -109,7 +109,7 @@ impl Column {
 pub(super) struct Cell {
     /// Text.
     pub(super) text: String,
-    /// CSS class: `num`, `bad`, `code` or empty. The text alone says the same.
+    /// CSS classes: `num`, `bad`, `code`, `wide` or empty. The text alone says the same.
     pub(super) class: &'static str,
 }
 
@@ -361,8 +361,8 @@ fn how_sure(report: &Report) -> String {
         .saturating_add(outside.probable.responses);
     if beyond > 0 {
         out.push_str(&format!(
-            " Outside the known exposure stand {} more, not counted here.",
-            count(beyond, "look-alike", "look-alikes")
+            " {} outside the known exposure, not counted here.",
+            count(beyond, "more response stands", "more responses stand")
         ));
     }
     out

@@ -10,6 +10,7 @@ use crate::storage::{
     AtomicFile, Storage, Written, disk, owner_only, private_options, with_suffix,
 };
 use crate::writer::{Partitioned, TableWriter, WriteOptions};
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,15 @@ pub struct CaseFolder {
     storage: Arc<dyn Storage>,
     lock: Option<File>,
     previous: Option<CaseManifest>,
+}
+
+impl fmt::Debug for CaseFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaseFolder")
+            .field("root", &self.root)
+            .field("held", &self.is_held())
+            .finish_non_exhaustive()
+    }
 }
 
 impl CaseFolder {
@@ -62,7 +72,8 @@ impl CaseFolder {
         Ok(case)
     }
 
-    /// Takes up an existing case for its next stage. Its tables stay; its `case.json` is removed, so
+    /// Takes up an existing case for its next stage. Its tables stay; its `case.json` is removed,
+    /// so
     /// that the folder does not look finished meanwhile, and kept as [`CaseFolder::previous`].
     pub fn resume(root: &Path) -> Result<CaseFolder, StoreError> {
         if !is_case(root) {
@@ -137,7 +148,8 @@ impl CaseFolder {
                 let name = entry.file_name().unwrap_or_default().to_string_lossy();
                 let stale = name.ends_with(".tmp");
                 let report = name.starts_with("report.") || name.starts_with("findings.");
-                if !stale && !(all && report && *folder == self.root) {
+                let earlier = all && report && *folder == self.root;
+                if !(stale || earlier) {
                     continue;
                 }
                 let is_dir = fs::symlink_metadata(&entry).is_ok_and(|m| m.is_dir());
@@ -182,7 +194,8 @@ impl CaseFolder {
         self.previous.as_ref()
     }
 
-    /// Whether all stages are done. A `case.json` that cannot be read counts as a finished one: it is
+    /// Whether all stages are done. A `case.json` that cannot be read counts as a finished one: it
+    /// is
     /// not for this program to throw away.
     pub fn is_finished(&self) -> bool {
         match CaseManifest::read(&self.root) {
@@ -224,6 +237,10 @@ impl CaseFolder {
     /// Writes `case.json`, the last act of a run.
     pub fn write_manifest(&self, manifest: &CaseManifest) -> Result<Written, StoreError> {
         let path = self.root.join(MANIFEST_FILE);
+        let tables = self.tables();
+        self.storage
+            .sync_dir(&tables)
+            .map_err(|e| StoreError::io("bring to the disk", &tables, e))?;
         let bytes = manifest
             .to_json()
             .map_err(|e| StoreError::io("write", &path, e.into()))?;

@@ -1,4 +1,5 @@
-//! `custody.jsonl`: who did what with the case. Each line holds the digest of the one before, so that
+//! `custody.jsonl`: who did what with the case. Each line holds the digest of the one before, so
+//! that
 //! no line can be changed, taken out or put in without breaking all that follow.
 
 use crate::error::StoreError;
@@ -137,7 +138,8 @@ pub fn verify_chain(path: &Path) -> Result<ChainHead, StoreError> {
     }
 }
 
-/// Whether the chain in `path` passes through `head`: it may have grown since, not shrunk or changed.
+/// Whether the chain in `path` passes through `head`: it may have grown since, not shrunk or
+/// changed.
 pub fn contains_head(path: &Path, head: &ChainHead) -> Result<bool, StoreError> {
     if head.lines == 0 {
         return Ok(head.digest == GENESIS);

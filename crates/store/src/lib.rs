@@ -21,3 +21,6 @@ pub use error::{StoreError, TableProblem};
 pub use manifest::CaseManifest;
 pub use schema::{SCHEMA_VERSION, Table};
 pub use writer::{TableSummary, TableWriter, WriteOptions};
+
+#[cfg(test)]
+mod tests;

@@ -144,7 +144,7 @@ impl HashingFile {
     }
 
     /// Brings all to the disk.
-    pub(crate) fn close(mut self) -> io::Result<Written> {
+    pub(crate) fn close(&mut self) -> io::Result<Written> {
         self.file.sync()?;
         Ok(Written {
             bytes: self.bytes,
@@ -191,7 +191,7 @@ impl AtomicFile {
 
     /// Brings the file to the disk and gives it its name.
     pub fn finish(mut self) -> io::Result<Written> {
-        let file = self
+        let mut file = self
             .file
             .take()
             .ok_or_else(|| io::Error::other("the file is closed"))?;
@@ -204,7 +204,12 @@ impl AtomicFile {
         }
         let written = renamed?;
         if let Some(folder) = self.path.parent() {
-            self.storage.sync_dir(folder)?;
+            let synced = self.storage.sync_dir(folder);
+            if synced.is_err() {
+                // A name that may not last is taken away.
+                let _ = self.storage.remove_file(&self.path);
+            }
+            synced?;
         }
         Ok(written)
     }

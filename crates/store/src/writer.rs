@@ -1,13 +1,15 @@
-//! Writes the Parquet files of one table: bounded by bytes, equal for equal rows, visible only whole.
+//! Writes the Parquet files of one table: bounded by bytes, equal for equal rows, visible only
+//! whole.
 
 use crate::error::{StoreError, TableProblem};
 use crate::reader;
 use crate::rows::{BatchBuilder, Row};
-use crate::schema::{ExchangeRow, Table};
+use crate::schema::{ExchangeRow, SCHEMA_VERSION, Table};
 use crate::storage::{HashingFile, Storage, Written, disk};
 use arrow::temporal_conversions::timestamp_us_to_datetime;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeSet;
@@ -18,6 +20,11 @@ use std::sync::Arc;
 
 /// Written into each file; fixed, so that the program's version does not change the bytes.
 pub const CREATED_BY: &str = "pentimento";
+
+/// File metadata key of the table's name.
+pub const TABLE_KEY: &str = "pentimento.table";
+/// File metadata key of [`SCHEMA_VERSION`].
+pub const VERSION_KEY: &str = "pentimento.schema_version";
 
 /// Value of `dt` for rows without a usable time.
 pub const UNKNOWN_DATE: &str = "unknown";
@@ -151,8 +158,9 @@ impl<R: Row + Partitioned> TableWriter<R> {
         rows.into_iter().try_for_each(|row| self.push(row))
     }
 
-    /// Ends the table: at least one file, brought to the disk, put in place of an older one, opened
-    /// again and counted.
+    /// Ends the table: at least one file, brought to the disk, opened again and counted, then put
+    /// in
+    /// place of an older table.
     pub fn finish(mut self) -> Result<TableSummary, StoreError> {
         let finished = self.try_finish();
         self.settle(finished)
@@ -262,12 +270,14 @@ impl<R: Row + Partitioned> TableWriter<R> {
     }
 
     fn close_part(&mut self) -> Result<(), TableProblem> {
-        let Some(part) = self.part.take() else {
+        let Some(mut part) = self.part.take() else {
             return Ok(());
         };
+        // Not `into_inner`: it turns what the disk said into text.
+        part.writer.finish()?;
         let written = part
             .writer
-            .into_inner()?
+            .inner_mut()
             .close()
             .map_err(|e| io_problem("bring the file to the disk", e))?;
         self.files.push(PartFile {
@@ -288,16 +298,11 @@ impl<R: Row + Partitioned> TableWriter<R> {
             self.part = Some(self.open_part()?);
             self.close_part()?;
         }
-        self.publish()
-            .map_err(|e| io_problem("put the table in place", e))?;
         self.files.sort_by(|a, b| a.path.cmp(&b.path));
         let expected = self.files.iter().map(|f| f.rows).sum();
-        let checked = self.count_again(expected);
-        if checked.is_err() {
-            // A table that cannot be read back must not look finished.
-            let _ = self.storage.remove_dir_all(&self.folder);
-        }
-        checked?;
+        self.count_again(expected)?;
+        self.publish()
+            .map_err(|e| io_problem("put the table in place", e))?;
         Ok(TableSummary {
             table: R::TABLE,
             rows: expected,
@@ -316,23 +321,18 @@ impl<R: Row + Partitioned> TableWriter<R> {
         }
         self.storage.sync_dir(&self.temp)?;
         self.storage.remove_dir_all(&self.folder)?;
+        // The last act: whatever fails before leaves no table of this name, and nothing comes
+        // after.
+        // The folder around it is brought to the disk before `case.json` is written.
         self.storage.rename(&self.temp, &self.folder)?;
         self.done = true;
-        let Some(tables) = self.folder.parent() else {
-            return Ok(());
-        };
-        let synced = self.storage.sync_dir(tables);
-        if synced.is_err() {
-            // Whether the new name lasts is not known: take it away rather than leave it in doubt.
-            let _ = self.storage.remove_dir_all(&self.folder);
-        }
-        synced
+        Ok(())
     }
 
     fn count_again(&self, expected: i64) -> Result<(), TableProblem> {
         let mut found = 0_i64;
         for file in &self.files {
-            found += reader::file_rows(&self.folder.join(Path::new(&file.path)))?;
+            found += reader::file_rows(&self.temp.join(Path::new(&file.path)))?;
         }
         if found != expected {
             return Err(TableProblem::RowCount { expected, found });
@@ -391,6 +391,10 @@ fn properties(table: Table, options: &WriteOptions) -> WriterProperties {
     let level = ZstdLevel::try_new(3).unwrap_or_default();
     let mut builder = WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
+        .set_key_value_metadata(Some(vec![
+            KeyValue::new(TABLE_KEY.to_owned(), table.to_string()),
+            KeyValue::new(VERSION_KEY.to_owned(), SCHEMA_VERSION.to_string()),
+        ]))
         .set_compression(Compression::ZSTD(level))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_data_page_row_count_limit(20_000)

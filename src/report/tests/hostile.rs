@@ -53,7 +53,7 @@ fn payloads_in_every_field_are_inert() {
         let hostile = rendered(&sample(&|_| payload.to_owned()).finish());
         for ((name, text), (_, calm)) in hostile.iter().zip(&plain) {
             let case = format!("{name}: {payload:?}");
-            for bad in ["<script", "<iframe", "<img", "](javascript:", "](http"] {
+            for bad in ["<script", "<iframe", "<img"] {
                 assert!(!text.to_lowercase().contains(bad), "{case} holds {bad}");
             }
             let acting = |c: &char| *c != '\n' && sanitize::acts(*c);
@@ -65,7 +65,10 @@ fn payloads_in_every_field_are_inert() {
                 assert_eq!(skeleton(text), skeleton(calm), "{case}: elements changed");
             }
             if *name == "md" {
-                assert!(!text.contains('<'), "{case}: raw html");
+                for bad in ["<", "](", "`", "://"] {
+                    let at = text.replace("\\`", "").replace("\\:", "").find(bad);
+                    assert_eq!(at, None, "{case} holds {bad}");
+                }
                 assert_eq!(bars(text), bars(calm), "{case}: cells added");
             }
         }
@@ -158,13 +161,17 @@ fn previews_show_only_where_there_are_some() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig {
+        cases: 12,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn any_value_leaves_the_page_as_it_is(value in any::<String>()) {
+    fn any_value_leaves_the_page_as_it_is(value in "(?s).{1,40}") {
         let calm = rendered(&sample(&|_| "plain".to_owned()).finish());
         let got = rendered(&sample(&|_| value.clone()).finish());
-        prop_assert_eq!(skeleton(&got[0].1), skeleton(&calm[0].1));
+        prop_assert!(skeleton(&got[0].1) == skeleton(&calm[0].1), "elements changed");
         prop_assert_eq!(bars(&got[1].1), bars(&calm[1].1));
         prop_assert_eq!(got[1].1.lines().count(), calm[1].1.lines().count());
     }

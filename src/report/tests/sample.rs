@@ -21,6 +21,7 @@ fn extent(responses: i64, calls: i64, receiving_tenants: i64, source_tenants: i6
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one literal, field by field")]
 pub(super) fn sample(word: Word) -> Report {
     Report {
         header: Header {

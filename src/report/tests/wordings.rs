@@ -65,6 +65,7 @@ fn a_clean_result_says_of_how_many() {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 #[test]
 fn unfit_logs_are_not_assessable() {
     type Change = fn(&mut Report);

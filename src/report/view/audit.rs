@@ -117,57 +117,65 @@ fn sources(report: &Report) -> Section {
                 "a source DOES NOT SUM"
             }
         )],
-        tables: vec![
-            Table::of(
-                "Sources, in records",
-                &[
-                    Text("Source"),
-                    Text("Path"),
-                    Text("Format"),
-                    Text("Read to the end"),
-                    Number("Read"),
-                    Number("Exchange"),
-                    Number("Event"),
-                    Number("Other"),
-                    Number("Rejected"),
-                    Number("Duplicate"),
-                    Number("Out of window"),
-                    Text("Check"),
-                ],
-                &report.sources,
-                tally,
-            ),
-            Table::of(
-                "What the sources are",
-                &[
-                    Text("Source"),
-                    Number("Bytes"),
-                    Text("SHA-256 as received"),
-                    Number("Exchanges"),
-                    Text("First"),
-                    Text("Last"),
-                ],
-                &report.sources,
-                |row| {
-                    vec![
-                        text(&row.source_id),
-                        number(row.bytes),
-                        code(&row.sha256),
-                        number(row.exchanges),
-                        time(row.first_time),
-                        time(row.last_time),
-                    ]
-                },
-            ),
-            Table::of(
-                "Rejected records by reason",
-                &[Text("Reason"), Number("Records"), Number("Bytes")],
-                &report.rejects,
-                |row| vec![text(&row.reason), number(row.records), number(row.bytes)],
-            ),
-        ],
+        tables: vec![tallies(report), digests(report), rejects(report)],
         ..Section::default()
     }
+}
+
+fn tallies(report: &Report) -> Table {
+    Table::of(
+        "Sources, in records",
+        &[
+            Text("Source"),
+            Text("Path"),
+            Text("Format"),
+            Text("Read to the end"),
+            Number("Read"),
+            Number("Exchange"),
+            Number("Event"),
+            Number("Other"),
+            Number("Rejected"),
+            Number("Duplicate"),
+            Number("Out of window"),
+            Text("Check"),
+        ],
+        &report.sources,
+        tally,
+    )
+}
+
+fn digests(report: &Report) -> Table {
+    Table::of(
+        "What the sources are",
+        &[
+            Text("Source"),
+            Number("Bytes"),
+            Text("SHA-256 as received"),
+            Number("Exchanges"),
+            Text("First"),
+            Text("Last"),
+        ],
+        &report.sources,
+        |row| {
+            vec![
+                text(&row.source_id),
+                number(row.bytes),
+                code(&row.sha256),
+                number(row.exchanges),
+                time(row.first_time),
+                time(row.last_time),
+            ]
+        },
+    )
+}
+
+fn rejects(report: &Report) -> Table {
+    Table::of(
+        "Rejected records by reason",
+        &[Text("Reason"), Number("Records"), Number("Bytes")],
+        &report.rejects,
+        |row| vec![text(&row.reason), number(row.records), number(row.bytes)],
+    )
 }
 
 fn tally(row: &SourceRow) -> Vec<Cell> {

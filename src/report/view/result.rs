@@ -244,8 +244,8 @@ fn mismatch(epoch: &CapacityEpoch) -> Cell {
             "none: refused, since prefill and decode are one".to_owned(),
             "",
         ),
-        Mismatch::ExposedModeUnknown => (format!("{range} (mode unknown)"), "bad"),
-        Mismatch::Exposed => (range, "bad"),
+        Mismatch::ExposedModeUnknown => (format!("{range} (mode unknown)"), "bad wide"),
+        Mismatch::Exposed => (range, "bad wide"),
     };
     Cell { text, class }
 }
@@ -412,7 +412,7 @@ fn finding(finding: &Finding) -> Vec<Cell> {
         },
         Cell {
             text: measured,
-            class: "",
+            class: "wide",
         },
         record(&finding.locator),
         record(&finding.source_locator),

@@ -9,17 +9,16 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Whole texts that stand for a text which was not logged.
-const PLACEHOLDERS: [&str; 4] = [
-    "redacted-by-litellm",
-    "__REDACTED__",
-    "REDACTED",
-    "[REDACTED]",
-];
+const PLACEHOLDERS: [&str; 3] = ["__REDACTED__", "REDACTED", "[REDACTED]"];
+
+/// LiteLLM's placeholder, in place of whole messages.
+const LITELLM_PLACEHOLDER: &str = "redacted-by-litellm";
 
 /// A mark may be this long; what claims to be longer is text.
 const MAX_MARK_BYTES: usize = 300;
 
 static TRUNCATED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("truncated"));
+static LITELLM: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(LITELLM_PLACEHOLDER));
 static REDACTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("__REDACTED__"));
 
 /// Turns all marks into cut borders; the state that follows from them, if there are any.
@@ -38,10 +37,16 @@ pub fn seal(field: &mut FieldText) -> Option<ContentState> {
     for at in REDACTED.find_iter(field.text.as_bytes()) {
         found.push(at..at + "__REDACTED__".len());
     }
-    let redacted = found.len() > marks;
-    for range in found {
-        cut(field, range);
+    for at in LITELLM.find_iter(field.text.as_bytes()) {
+        let end = at + LITELLM_PLACEHOLDER.len();
+        let edge = |byte: Option<&u8>| byte.is_none_or(|b| *b == b'\n');
+        let bytes = field.text.as_bytes();
+        if edge(at.checked_sub(1).and_then(|i| bytes.get(i))) && edge(bytes.get(end)) {
+            found.push(at..end);
+        }
     }
+    let redacted = found.len() > marks;
+    cut_all(field, found);
     match (truncated, redacted) {
         (true, _) => Some(ContentState::Truncated),
         (false, true) => Some(ContentState::Redacted),
@@ -51,19 +56,56 @@ pub fn seal(field: &mut FieldText) -> Option<ContentState> {
 
 /// Adds a cut border. Borders that it meets become part of it.
 pub fn cut(field: &mut FieldText, range: Range<usize>) {
-    let (mut start, mut end) = (range.start, range.end);
-    let from = field.borders.partition_point(|b| b.end < start);
-    let to = field.borders.partition_point(|b| b.start <= end);
-    for border in field.borders.get(from..to).unwrap_or_default() {
-        start = start.min(border.start);
-        end = end.max(border.end);
+    cut_all(field, vec![range]);
+}
+
+/// Adds many cut borders at once: one by one, a text full of marks would take quadratic time.
+fn cut_all(field: &mut FieldText, ranges: Vec<Range<usize>>) {
+    if ranges.is_empty() {
+        return;
     }
-    let border = Border {
-        start,
-        end,
+    let cuts = ranges.into_iter().map(|range| Border {
+        start: range.start,
+        end: range.end,
         kind: BorderKind::Cut,
-    };
-    field.borders.splice(from..to.max(from), [border]);
+    });
+    let mut all: Vec<Border> = std::mem::take(&mut field.borders);
+    all.extend(cuts);
+    all.sort_by_key(|border| (border.start, border.end));
+    for border in all {
+        match field.borders.last_mut() {
+            // Two borders that meet are one, and a cut makes all of it a cut.
+            Some(last) if last.end >= border.start && either_cut(last, &border) => {
+                last.end = last.end.max(border.end);
+                last.kind = BorderKind::Cut;
+            }
+            _ => field.borders.push(border),
+        }
+    }
+}
+
+fn either_cut(one: &Border, other: &Border) -> bool {
+    one.kind == BorderKind::Cut || other.kind == BorderKind::Cut
+}
+
+/// Marks the end of a text as cut.
+pub fn cut_end(field: &mut FieldText) {
+    let end = field.text.len();
+    cut(field, end..end);
+}
+
+/// Whether a text that is no whole JSON begins as a request or response body does.
+pub fn is_cut_body(text: &str) -> bool {
+    let head = limited(text);
+    let keys = [
+        "\"choices\"",
+        "\"messages\"",
+        "\"content\"",
+        "\"output\"",
+        "\"input\"",
+        "\"prompt\"",
+    ];
+    head.starts_with(['{', '[']) && keys.iter().any(|key| head.contains(key))
 }
 
 /// The mark around the word `truncated` at `at`, if the word is part of one.
@@ -90,11 +132,16 @@ fn truncation_at(text: &str, at: usize) -> Option<Range<usize>> {
     }
     // `… [N chars truncated]`
     if after.starts_with("truncated]") {
-        let open = before.rfind('[')?;
-        let inside = before.get(open + 1..)?;
-        let count = inside.split(' ').next()?;
-        let counted = !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit());
-        if counted && inside.len() < MAX_MARK_BYTES {
+        // A number and a unit stand between, not more.
+        let near = before
+            .as_bytes()
+            .iter()
+            .rev()
+            .take(48)
+            .position(|b| *b == b'[')?;
+        let open = at - 1 - near;
+        let count = before.get(open + 1..)?.split(' ').next()?;
+        if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) {
             let start = text.get(..open)?.trim_end_matches([' ', '.', '…']).len();
             return Some(start..at + "truncated]".len());
         }

@@ -89,7 +89,18 @@ impl LogFormat for Native {
             return 0;
         };
         let count = |known: &[&str]| keys.iter().filter(|k| known.contains(&k.as_str())).count();
-        let pair = ["request", "req", "request_body", "body", "event", "obj"];
+        let pair = [
+            "request",
+            "req",
+            "request_body",
+            "body",
+            "event",
+            "obj",
+            "choices",
+            "completion",
+            "output",
+            "response_body",
+        ];
         let foreign = count(&pair);
         match (count(&TEXT_KEYS), count(&OWN_KEYS)) {
             _ if foreign > 0 => 10,
@@ -163,6 +174,22 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A word of a fixed list. Another word is kept among the extra fields: to lose the record
+    /// for it would lose evidence. (Not so for the states: a wrong one could clear an answer.)
+    fn word<T>(
+        &mut self,
+        key: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, RejectReason> {
+        let word = self.read_as(key, |v| v.as_str().map(str::to_owned))?;
+        let parsed = word.as_deref().and_then(parse);
+        if parsed.is_none() && word.is_some() {
+            let value = self.get(key).map(|value| body::extra_field(key, value));
+            self.extra.extend(value);
+        }
+        Ok(parsed)
+    }
+
     fn count(&self, key: &str) -> Result<Option<i64>, RejectReason> {
         self.read_as(key, |v| v.as_i64().filter(|n| *n >= 0))
     }
@@ -173,7 +200,7 @@ impl<'a> Fields<'a> {
         }
         let mut base = Exchange {
             request_id: self.text("request_id")?,
-            role: self.read_as("role", |v| Role::parse(v.as_str()?))?,
+            role: self.word("role", Role::parse)?,
             model_raw: self.text("model")?.or(self.text("model_raw")?),
             deployment: self.text("deployment")?,
             node: self.text("node")?,
@@ -189,7 +216,7 @@ impl<'a> Fields<'a> {
                 .unwrap_or(0),
             spec_accept_length: self.read_as("spec_accept_length", Json::as_f64)?,
             cache_hit: self.read_as("cache_hit", Json::as_bool)?,
-            outcome: self.read_as("outcome", parse_outcome)?.unwrap_or_default(),
+            outcome: self.word("outcome", parse_outcome)?.unwrap_or_default(),
             prompt_state: self.state("prompt_state")?,
             response_state: self.state("response_state")?,
             ..Exchange::default()
@@ -204,9 +231,7 @@ impl<'a> Fields<'a> {
                 .insert(Modalities::parse(name.as_str().unwrap_or_default()));
         }
         base.extra = std::mem::take(&mut self.extra);
-        let mut out = Vec::new();
-        body::expand(base, self.request()?, self.response()?, &mut out);
-        Ok(out)
+        body::expand(base, self.request()?, self.response()?)
     }
 
     fn status(&self) -> Result<Option<u16>, RejectReason> {
@@ -238,10 +263,9 @@ impl<'a> Fields<'a> {
         Ok(state.unwrap_or_default())
     }
 
-    fn tokens_source(&self, base: &Exchange) -> Result<Option<&'static str>, RejectReason> {
-        let named = self.read_as("tokens_source", |v| {
-            let name = v.as_str()?;
-            let known = ["engine", "provider", "gateway", "none"];
+    fn tokens_source(&mut self, base: &Exchange) -> Result<Option<&'static str>, RejectReason> {
+        let known = ["engine", "provider", "gateway", "none"];
+        let named = self.word("tokens_source", |name| {
             known.into_iter().find(|k| *k == name)
         })?;
         let counted = base.prompt_tokens.or(base.completion_tokens).is_some();
@@ -409,9 +433,8 @@ fn raw_type(raw: &str) -> &'static str {
     }
 }
 
-fn parse_outcome(value: &Json<'_>) -> Option<Outcome> {
+fn parse_outcome(name: &str) -> Option<Outcome> {
     use Outcome::*;
-    let name = value.as_str()?;
     [Ok, Error, Aborted, Rejected, Unknown]
         .into_iter()
         .find(|o| o.as_str() == name)

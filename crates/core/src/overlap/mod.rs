@@ -6,8 +6,21 @@
 //! the search keeps no text that is not under suspicion. Its result depends on the exchanges only:
 //! not on their order, on how they are split among threads, or on the memory allowed.
 
+mod active;
+mod anchors;
+mod automaton;
+#[cfg(test)]
+mod cases;
+mod cells;
+mod collect;
+mod matching;
 mod search;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod twin;
 mod types;
+mod windows;
 
 pub use search::{Partial, Search};
 pub use types::{

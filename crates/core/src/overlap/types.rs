@@ -192,7 +192,7 @@ impl Settings {
     /// The order of a source and a judged exchange.
     pub(super) fn order(&self, source: &Subject, t0: TimeMicros, t1: TimeMicros) -> TimeOrder {
         let start = source.t_start.unwrap_or(t0);
-        let end = source.t_end.unwrap_or(start);
+        let end = existed(source, start);
         let tolerance = self.clock_tolerance;
         if end < t0.saturating_sub(tolerance) {
             TimeOrder::Before
@@ -345,12 +345,16 @@ pub(super) fn row_order(subjects: &[Subject], a: &Row, b: &Row) -> Ordering {
             r.response_start,
             r.response_end,
             r.source_tenant,
+            // Tokens of one character (a fraction) share its bytes; the rest makes the order total.
+            r.tokens,
+            r.source_start,
+            r.span_hmac,
         )
     };
     key(a).cmp(&key(b))
 }
 
-/// The later of start and end, by which an answer existed.
+/// The time by which an answer existed: its end, or its start if the end is not known or not later.
 pub(super) fn existed(subject: &Subject, start: TimeMicros) -> TimeMicros {
-    subject.t_end.unwrap_or(start)
+    subject.t_end.map_or(start, |end| end.max(start))
 }

@@ -9,9 +9,10 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Byte classes of the ASCII loop; word bytes map to their lower case.
+/// Byte classes of the ASCII loop.
 const SEPARATOR: u8 = 0;
 const FULL: u8 = 1;
+const WORD: u8 = 2;
 const CLASS: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -20,7 +21,7 @@ const fn classes() -> [u8; 256] {
     while b < 256 {
         let byte = b as u8;
         if byte.is_ascii_alphanumeric() {
-            table[b] = byte.to_ascii_lowercase();
+            table[b] = WORD;
         } else if byte >= 0x80 || byte == b'\\' {
             table[b] = FULL;
         }
@@ -79,19 +80,18 @@ fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
             }
         } else if class != FULL {
             let word = at;
-            let folded = out.folded.len();
-            let mut lower = class;
-            while lower > FULL {
-                out.folded.push(lower);
-                at += 1;
-                lower = bytes.get(at).map_or(SEPARATOR, |&b| CLASS[b as usize]);
-            }
-            if lower == SEPARATOR {
+            at += bytes[at..]
+                .iter()
+                .position(|&b| CLASS[b as usize] <= FULL)
+                .unwrap_or(to - at);
+            if at == to || CLASS[bytes[at] as usize] == SEPARATOR {
+                let folded = out.folded.len();
+                out.folded.extend_from_slice(&bytes[word..at]);
+                out.folded[folded..].make_ascii_lowercase();
                 let hash = xxh3_64(&out.folded[folded..]);
                 out.close(hash, word as u32, at as u32, 2);
                 continue;
             }
-            out.folded.truncate(folded);
             at = word;
         }
         let end = full_end(bytes, at + 1);

@@ -60,7 +60,8 @@ table! {
         /// Independent carriers: tenants that wrote the novel text first themselves
         #[unit = "tenants"]
         pub carriers: i64,
-        /// Whether the source tenant is itself an independent carrier of every novel window of the span
+        /// Whether the source tenant is itself an independent carrier of every novel window of the
+        /// span
         pub source_carries: bool,
         /// How unlikely the span is by chance; null until measured
         #[unit = "millibits"]
@@ -89,9 +90,11 @@ table! {
         pub rule_id: String,
         /// critical, high, medium, low
         pub severity: Word,
-        /// Computed on memory it did not own: proven, likely, none, unknown; null where the rule says nothing of it
+        /// Computed on memory it did not own: proven, likely, none, unknown; null where the rule
+        /// says nothing of it
         pub exposure: Option<Word>,
-        /// Shows foreign text: proven, likely, none_found, not_assessable; null where the rule says nothing of it
+        /// Shows foreign text: proven, likely, none_found, not_assessable; null where the rule says
+        /// nothing of it
         pub disclosure: Option<Word>,
         /// The exchange it is about; null where it is about a configuration
         pub exchange_id: Option<String>,
@@ -135,9 +138,11 @@ table! {
         pub disclosure: Word,
         /// Probability of a leak, 0 to 1; null until calibrated
         pub score: Option<f64>,
-        /// What explains the overlap: kv_leak, gateway_cache, same_question, shared_text and others; null where there is none
+        /// What explains the overlap: kv_leak, gateway_cache, same_question, shared_text and
+        /// others; null where there is none
         pub cause: Option<Word>,
-        /// 1 for a leak of first hand, 2 where the own prompt already held leaked text; null reads 1
+        /// 1 for a leak of first hand, 2 where the own prompt already held leaked text; null reads
+        /// 1
         pub generation: Option<i32>,
         /// Why it stands outside the count: internal, researcher; null where it does not
         pub excluded: Option<Word>,

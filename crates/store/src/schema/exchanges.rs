@@ -98,10 +98,12 @@ table! {
         pub prompt_hmac: Option<String>,
         /// Keyed hash of the response's text; null where there is none
         pub response_hmac: Option<String>,
-        /// Smallest prompt that the engine in force may have rejected; null where no capacity is known
+        /// Smallest prompt that the engine in force may have rejected; null where no capacity is
+        /// known
         #[unit = "tokens"]
         pub reject_at_tokens: Option<i64>,
-        /// Largest such limit; differs from reject_at_tokens where the node is unknown and pools differ
+        /// Largest such limit; differs from reject_at_tokens where the node is unknown and pools
+        /// differ
         #[unit = "tokens"]
         pub reject_at_max_tokens: Option<i64>,
         /// KV-pool capacity in force; the smallest where the node is unknown
@@ -120,7 +122,8 @@ table! {
         pub in_window: bool,
         /// What prompt and response are made of: text, image, audio, file, tool
         pub modalities: Modalities,
-        /// How much of the prompt the record holds: full, truncated, ids_only, stateful, redacted, encrypted, external, absent
+        /// How much of the prompt the record holds: full, truncated, ids_only, stateful, redacted,
+        /// encrypted, external, absent
         pub prompt_state: ContentState,
         /// How much of the response the record holds; words as in prompt_state
         pub response_state: ContentState,
@@ -145,9 +148,11 @@ table! {
         pub foreign_exchanges: i64,
         /// Whether its response was searched for overlap
         pub judged: bool,
-        /// Why it was not searched: text_absent, tenant_unknown, time_unknown, encrypted, ids_only, not_searched and others; null when judged
+        /// Why it was not searched: text_absent, tenant_unknown, time_unknown, encrypted, ids_only,
+        /// not_searched and others; null when judged
         pub unjudged_reason: Option<Word>,
-        /// The id group whose links were dropped because its exchanges cannot be one call; null otherwise
+        /// The id group whose links were dropped because its exchanges cannot be one call; null
+        /// otherwise
         pub collision_id: Option<String>,
         /// What spoke against one call: tenants, exchanges, attempts, models
         pub collision_reason: Option<Word>,

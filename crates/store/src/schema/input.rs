@@ -1,4 +1,5 @@
-//! `sources`, `rejects` and `capacity`: what was read, what was not, and what the engines could hold.
+//! `sources`, `rejects` and `capacity`: what was read, what was not, and what the engines could
+//! hold.
 
 use super::{SchemaRef, Table, Word, table};
 use pentimento_core::exchange::{RejectReason, Role, TimeMicros};
@@ -99,7 +100,8 @@ table! {
         /// How many bytes
         #[unit = "bytes"]
         pub length: i64,
-        /// Why: invalid_json, unknown_shape, invalid_field, invalid_utf8, too_long, too_deep, truncated, corrupt_stream, unreadable, unknown_format, ratio_limit
+        /// Why: invalid_json, unknown_shape, invalid_field, invalid_utf8, too_long, too_deep,
+        /// truncated, corrupt_stream, unreadable, unknown_format, ratio_limit
         pub reason: RejectReason,
         /// BLAKE3 of the bytes, hex
         pub digest: String,

@@ -80,9 +80,9 @@ impl Gathered {
         if message.entries().is_empty() {
             return self.content(message);
         }
-        if !message.has("content") && message.has("type") {
-            self.part(message);
-        } else if matches!(message.str_of("type"), Some("tool_result" | "reasoning")) {
+        let kind = message.str_of("type");
+        let own_shape = matches!(kind, Some("tool_result" | "reasoning"));
+        if own_shape || (kind.is_some() && !message.has("content")) {
             self.part(message);
         } else if let Some(content) = message.some("content") {
             self.reasoning_of(message);
@@ -93,12 +93,8 @@ impl Gathered {
         if let Some(refusal) = message.str_of("refusal") {
             self.text(refusal);
         }
-        for call in message
-            .get("tool_calls")
-            .map(Json::items)
-            .unwrap_or_default()
-        {
-            self.call(call.some("function").unwrap_or(call));
+        if let Some(calls) = message.some("tool_calls") {
+            self.calls(calls);
         }
         if let Some(call) = message.some("function_call") {
             self.call(call);
@@ -177,6 +173,16 @@ impl Gathered {
             source.str_of("data").into_iter().for_each(|t| self.text(t));
         } else if let Some(content) = source.some("content") {
             self.content(content);
+        }
+    }
+
+    /// A list of tool calls.
+    pub fn calls(&mut self, calls: &Json<'_>) {
+        for call in calls.items() {
+            match call {
+                Json::Str(text) => self.push(Slot::Tool, text),
+                _ => self.call(call.some("function").unwrap_or(call)),
+            }
         }
     }
 

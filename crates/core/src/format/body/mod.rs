@@ -12,12 +12,18 @@ pub use usage::{Usage, finish_reason};
 
 use super::json::Json;
 use crate::exchange::{
-    ContentState, Correlation, CorrelationKind, Exchange, ExtraField, Modalities, Outcome,
-    TenantCandidate,
+    Border, ContentState, Correlation, CorrelationKind, Exchange, ExtraField, FieldText,
+    Modalities, Outcome, RejectReason, TenantCandidate,
 };
 
 /// How deep JSON inside JSON strings is followed.
 pub const NESTED_JSON_LEVELS: u8 = 3;
+
+/// Choices that one response may have; providers allow 128.
+const MAX_CHOICES: usize = 4096;
+
+/// Bytes of prompt and extra fields that the choices of one record may copy.
+const MAX_COPIED_BYTES: usize = 256 << 20;
 
 /// An error body; its message is text and stays out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +64,7 @@ pub fn push_candidate(candidates: &mut Vec<TenantCandidate>, kind: &str, value: 
             kind: kind.to_owned(),
             value,
         };
-        if !candidates.contains(&candidate) {
+        if is_new(candidates, &candidate) {
             candidates.push(candidate);
         }
     }
@@ -74,9 +80,15 @@ pub fn push_correlation(exchange: &mut Exchange, kind: CorrelationKind, value: O
 /// Adds an id that is not there yet.
 pub fn add_correlation(exchange: &mut Exchange, kind: CorrelationKind, value: String) {
     let correlation = Correlation { kind, value };
-    if !exchange.correlation.contains(&correlation) {
+    if is_new(&exchange.correlation, &correlation) {
         exchange.correlation.push(correlation);
     }
+}
+
+/// Whether a short list lacks the item. No honest record has a long one, and to look through that
+/// for every item would take quadratic time.
+fn is_new<T: PartialEq>(list: &[T], item: &T) -> bool {
+    list.len() > 256 || !list.contains(item)
 }
 
 /// A field that no column takes.
@@ -91,20 +103,35 @@ pub fn extra_field(key: &str, value: &Json<'_>) -> ExtraField {
 /// Joins what a record says with its bodies: one exchange a choice.
 ///
 /// What the record itself said, wins over what its bodies say. `base` must hold no texts.
-pub fn expand(mut base: Exchange, request: Request, response: Response, out: &mut Vec<Exchange>) {
+pub fn expand(
+    mut base: Exchange,
+    request: Request,
+    response: Response,
+) -> Result<Vec<Exchange>, RejectReason> {
+    if response.choices.len() > MAX_CHOICES {
+        return Err(RejectReason::InvalidField);
+    }
+    merge(&mut base, &request, &response);
+    Ok(split(base, request.prompts, response.choices))
+}
+
+/// Takes over what the bodies say.
+fn merge(base: &mut Exchange, request: &Request, response: &Response) {
     base.modalities.insert(request.modalities);
     base.modalities.insert(response.modalities);
-    base.model_raw = base.model_raw.or(response.model).or(request.model);
-    for candidate in request.candidates {
-        if !base.tenant_candidates.contains(&candidate) {
-            base.tenant_candidates.push(candidate);
+    if base.model_raw.is_none() {
+        base.model_raw = response.model.as_ref().or(request.model.as_ref()).cloned();
+    }
+    for candidate in &request.candidates {
+        if is_new(&base.tenant_candidates, candidate) {
+            base.tenant_candidates.push(candidate.clone());
         }
     }
-    for correlation in request.correlation {
-        add_correlation(&mut base, correlation.kind, correlation.value);
+    for correlation in &request.correlation {
+        add_correlation(base, correlation.kind, correlation.value.clone());
     }
-    if let Some(id) = response.id {
-        add_correlation(&mut base, CorrelationKind::EngineRid, id);
+    if let Some(id) = &response.id {
+        add_correlation(base, CorrelationKind::EngineRid, id.clone());
     }
     let usage = response.usage;
     if base.tokens_source.is_none() && !usage.is_empty() {
@@ -115,54 +142,74 @@ pub fn expand(mut base: Exchange, request: Request, response: Response, out: &mu
     base.cached_tokens = base.cached_tokens.or(usage.cached);
     base.prompt_state = keep(base.prompt_state, request.state);
     base.response_state = keep(base.response_state, response.state);
-    if let Some(error) = response.error {
-        base.outcome = Outcome::Error;
+    let Some(error) = response.error else { return };
+    if response.choices.is_empty() {
+        // Behind the first chunks the client had its 200 already, whatever the error says.
         base.http_status = base.http_status.or(error.status);
     }
-    let count = response.choices.len();
-    let each = count.checked_div(request.prompts.len()).unwrap_or(0);
-    let mut prompts = request.prompts;
-    if count <= 1 {
-        if prompts.len() > 1 {
-            // Several prompts and at most one answer: which one it answers is unknown.
-            let mut all = Vec::new();
-            std::mem::swap(&mut all, &mut prompts);
-            let mut joined = crate::exchange::FieldText::default();
-            for prompt in &all {
-                append(&mut joined, prompt);
-            }
-            prompts.push(joined);
-        }
-        base.prompt = prompts.pop();
-        let choice = response.choices.into_iter().next();
-        fill(&mut base, choice.unwrap_or_default());
-        out.push(base);
-        return;
-    }
-    for (position, choice) in response.choices.into_iter().enumerate() {
-        let mut exchange = base.clone();
-        let owner = if prompts.len() > 1 {
-            position.checked_div(each)
-        } else {
-            Some(0)
+    if matches!(base.outcome, Outcome::Unknown | Outcome::Ok) {
+        base.outcome = match base.http_status {
+            Some(499) => Outcome::Aborted,
+            Some(400..500) => Outcome::Rejected,
+            _ => Outcome::Error,
         };
-        exchange.prompt = owner.and_then(|owner| prompts.get(owner)).cloned();
-        fill(&mut exchange, choice);
-        out.push(exchange);
     }
 }
 
-fn append(joined: &mut crate::exchange::FieldText, text: &crate::exchange::FieldText) {
+fn split(mut base: Exchange, mut prompts: Vec<FieldText>, choices: Vec<Choice>) -> Vec<Exchange> {
+    let count = choices.len();
+    if count <= 1 {
+        // Several prompts and at most one answer: which one it answers is unknown.
+        base.prompt = prompts.into_iter().reduce(|mut joined, prompt| {
+            append(&mut joined, &prompt);
+            joined
+        });
+        fill(&mut base, choices.into_iter().next().unwrap_or_default());
+        return vec![base];
+    }
+    let extra = std::mem::take(&mut base.extra);
+    let mut weight: usize = extra.iter().map(|field| field.raw.len()).sum();
+    if prompts.len() == 1 {
+        weight += prompts.first().map_or(0, |prompt| prompt.text.len());
+    }
+    let shared = weight.saturating_mul(count) <= MAX_COPIED_BYTES;
+    // The choices of each prompt stand together.
+    let each = count.checked_div(prompts.len()).unwrap_or(0).max(1);
+    let several = prompts.len() > 1;
+    let mut out = Vec::with_capacity(count);
+    for (position, choice) in choices.into_iter().enumerate() {
+        let mut exchange = base.clone();
+        let owner = if several { position / each } else { 0 };
+        match prompts.get_mut(owner) {
+            Some(prompt) if several && (position + 1) % each == 0 => {
+                exchange.prompt = Some(std::mem::take(prompt));
+            }
+            Some(prompt) if several || shared || position == 0 => {
+                exchange.prompt = Some(prompt.clone());
+            }
+            // The prompt is that of choice 0; so many copies of it would fill the memory.
+            Some(_) => exchange.prompt_state = ContentState::External,
+            None if several => exchange.prompt_state = ContentState::Absent,
+            None => {}
+        }
+        if shared || position == 0 {
+            exchange.extra.clone_from(&extra);
+        }
+        fill(&mut exchange, choice);
+        out.push(exchange);
+    }
+    out
+}
+
+fn append(joined: &mut FieldText, text: &FieldText) {
     let before = joined.text.len();
     joined.push_part(&text.text);
     let shift = if before == 0 { 0 } else { before + 1 };
-    joined
-        .borders
-        .extend(text.borders.iter().map(|b| crate::exchange::Border {
-            start: b.start + shift,
-            end: b.end + shift,
-            kind: b.kind,
-        }));
+    joined.borders.extend(text.borders.iter().map(|b| Border {
+        start: b.start + shift,
+        end: b.end + shift,
+        kind: b.kind,
+    }));
 }
 
 /// A state that the record declares wins; absent is the default and declares nothing.
@@ -203,6 +250,13 @@ pub fn finish(exchange: &mut Exchange) {
     if prompted && exchange.prompt_tokens == Some(0) {
         exchange.prompt_tokens = None;
     }
+    if exchange
+        .prompt_tokens
+        .or(exchange.completion_tokens)
+        .is_none()
+    {
+        exchange.tokens_source = None;
+    }
     if exchange.outcome == Outcome::Unknown {
         exchange.outcome = outcome(exchange);
     }
@@ -217,3 +271,6 @@ fn outcome(exchange: &Exchange) -> Outcome {
         _ => Outcome::Unknown,
     }
 }
+
+#[cfg(test)]
+mod tests;

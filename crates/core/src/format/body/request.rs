@@ -68,16 +68,21 @@ impl Request {
         match body {
             Json::Str(text) => {
                 let open = text.trim_start();
+                let parsed = Json::parse(open);
                 if level < NESTED_JSON_LEVELS
-                    && (open.starts_with(['{', '[']) || open.starts_with("\"{"))
-                    && let Ok(inner) = Json::parse(open)
-                    && looks_like_request(&inner)
+                    && open.starts_with(['{', '[', '"'])
+                    && let Ok(inner) = &parsed
+                    && looks_like_request(inner, level)
                 {
-                    return Request::read_nested(&inner, level + 1);
+                    return Request::read_nested(inner, level + 1);
                 }
                 let mut gathered = Gathered::prompt();
                 gathered.text(text);
                 request.take(gathered);
+                if parsed.is_err_and(|e| e.is_eof()) && markers::is_cut_body(open) {
+                    request.state = ContentState::Truncated;
+                    request.prompts.iter_mut().for_each(markers::cut_end);
+                }
             }
             Json::Array(items) if !items.is_empty() => request.prompt_value(body),
             Json::Object(_) => request.read_object(body, level),
@@ -121,6 +126,15 @@ impl Request {
             Some(input) => gathered.messages(input),
             None => {}
         }
+        // Chat templates write the tools into the prompt as JSON: they are text of the tenant too.
+        for tool in body
+            .any(&["tools", "functions"])
+            .map(Json::items)
+            .unwrap_or_default()
+        {
+            gathered.modalities.insert(Modalities::TOOL);
+            gathered.text(&tool.some("function").unwrap_or(tool).to_text());
+        }
         self.take(gathered);
         if let Some(prompt) = body.some("prompt") {
             self.prompt_value(prompt);
@@ -146,7 +160,7 @@ impl Request {
         }
     }
 
-    /// `prompt` of the legacy completions, or a bare list: text, texts, ids, lists of ids, messages.
+    /// `prompt` of the legacy completions, or a bare list: texts, ids, lists of ids, messages.
     pub fn prompt_value(&mut self, prompt: &Json<'_>) {
         match prompt {
             Json::Array(items) if items.iter().any(|i| matches!(i, Json::Object(_))) => {
@@ -159,10 +173,8 @@ impl Request {
                     self.push_prompt(text);
                 }
             }
-            Json::Array(items) if !items.is_empty() => {
-                if self.prompts.is_empty() {
-                    self.state = ContentState::IdsOnly;
-                }
+            Json::Array(items) if !items.is_empty() && self.prompts.is_empty() => {
+                self.state = ContentState::IdsOnly;
             }
             Json::Str(text) => self.push_prompt(text),
             _ => {}
@@ -184,7 +196,7 @@ impl Request {
     }
 }
 
-fn looks_like_request(json: &Json<'_>) -> bool {
+fn looks_like_request(json: &Json<'_>, level: u8) -> bool {
     match json {
         Json::Object(_) => {
             let keys = ["messages", "prompt", "input", "body", "contents"];
@@ -194,7 +206,10 @@ fn looks_like_request(json: &Json<'_>) -> bool {
             let message = |item: &Json<'_>| item.has("role") || item.has("content");
             !items.is_empty() && items.iter().all(message)
         }
-        Json::Str(text) => text.starts_with(['{', '[']),
+        // JSON in JSON in JSON: what counts is the innermost.
+        Json::Str(text) if level + 1 < NESTED_JSON_LEVELS => {
+            Json::parse(text).is_ok_and(|inner| looks_like_request(&inner, level + 1))
+        }
         _ => false,
     }
 }

@@ -93,14 +93,24 @@ impl Response {
             if sse::is_stream(open) {
                 return sse::of_text(open);
             }
-            if open.starts_with(['{', '[']) || open.starts_with("\"{") {
+            if open.starts_with(['{', '[', '"']) {
                 match Json::parse(open) {
-                    Ok(inner) if is_response(&inner) => {
+                    Ok(inner) if is_response(&inner, level) => {
                         return Response::read_nested(&inner, level + 1);
                     }
                     Ok(_) => {}
-                    Err(_) => {
+                    Err(error) => {
                         if let Some(response) = sse::of_concatenated(open) {
+                            return response;
+                        }
+                        if error.is_eof() && markers::is_cut_body(open) {
+                            let mut response = Response::plain(text);
+                            response.state = ContentState::Truncated;
+                            let field = response
+                                .choices
+                                .iter_mut()
+                                .find_map(|c| c.response.as_mut());
+                            field.into_iter().for_each(markers::cut_end);
                             return response;
                         }
                     }
@@ -231,11 +241,16 @@ impl Response {
         let slots = [&mut choice.reasoning, &mut choice.tool];
         for (slot, value) in slots.into_iter().zip([reasoning, tool]) {
             let text = match value {
-                Some(Json::Str(text)) => text.to_string(),
-                Some(other) => other.to_text(),
+                Some(Json::Str(text)) => FieldText::of(text.as_ref()),
+                Some(calls @ Json::Array(_)) => {
+                    let mut gathered = Gathered::choice();
+                    gathered.calls(calls);
+                    gathered.tool
+                }
+                Some(other) => FieldText::of(other.to_text()),
                 None => continue,
             };
-            let mut field = FieldText::of(text);
+            let mut field = text;
             if !field.text.is_empty() && slot.is_none() {
                 markers::seal(&mut field);
                 *slot = Some(field);
@@ -286,7 +301,7 @@ fn has_known_key(json: &Json<'_>) -> bool {
 }
 
 /// Whether JSON found in a string is a provider's response and not a model's JSON answer.
-fn is_response(json: &Json<'_>) -> bool {
+fn is_response(json: &Json<'_>, level: u8) -> bool {
     match json {
         Json::Object(_) => {
             json.get("choices")
@@ -296,10 +311,18 @@ fn is_response(json: &Json<'_>) -> bool {
                 || (json.has("role") && json.has("content"))
                 || ErrorBody::read(json).is_some()
                 || sse::is_event(json)
-                || json.some("body").is_some_and(is_response)
+                || json
+                    .some("body")
+                    .is_some_and(|body| is_response(body, level))
         }
-        Json::Array(items) => !items.is_empty() && items.iter().all(is_response),
-        Json::Str(text) => text.starts_with(['{', '[']),
+        Json::Array(items) => {
+            !items.is_empty() && items.iter().all(|item| is_response(item, level))
+        }
+        // JSON in JSON in JSON: what counts is the innermost.
+        Json::Str(text) if level + 1 < NESTED_JSON_LEVELS => {
+            sse::is_stream(text)
+                || Json::parse(text).is_ok_and(|inner| is_response(&inner, level + 1))
+        }
         _ => false,
     }
 }

@@ -53,20 +53,18 @@ pub fn of_text(text: &str) -> Response {
     // A lone `\r` ends a line too, but only few write it; both others are one `\n` in the end.
     for line in text.split('\n').chain([""]) {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        match line.strip_prefix("data:") {
+        let part = line.strip_prefix("data:").map(str::trim_start);
+        match part {
+            // One object a line is the rule, also where a logger dropped the blank lines.
+            Some(part) if stream.data(part) => stream.drop_open(&mut data),
             Some(part) => {
-                // One object a line is the rule, also where a logger dropped the blank lines.
-                if !data.is_empty() && Json::parse(&data).is_ok() {
-                    stream.data(&data);
-                    data.clear();
-                }
                 if !data.is_empty() {
                     data.push('\n');
                 }
-                data.push_str(part.strip_prefix(' ').unwrap_or(part));
+                data.push_str(part);
             }
             None if line.is_empty() && !data.is_empty() => {
-                stream.data(&data);
+                stream.cut |= !stream.data(&data);
                 data.clear();
             }
             None => {}
@@ -125,15 +123,20 @@ struct Stream {
 }
 
 impl Stream {
-    fn data(&mut self, data: &str) {
+    /// Takes the data of one event; false where it is not a whole one.
+    fn data(&mut self, data: &str) -> bool {
         let data = data.trim();
         if data.is_empty() || data == "[DONE]" {
-            return;
+            return true;
         }
-        match Json::parse(data) {
-            Ok(event) => self.event(&event),
-            Err(_) => self.cut = true,
-        }
+        let event = Json::parse(data);
+        event.inspect(|event| self.event(event)).is_ok()
+    }
+
+    /// Lines before a whole event that are none are the rest of one that was cut.
+    fn drop_open(&mut self, data: &mut String) {
+        self.cut |= !data.is_empty();
+        data.clear();
     }
 
     fn event(&mut self, event: &Json<'_>) {

@@ -1,0 +1,76 @@
+//! SGLang's request log as text, the engine's default: `Finish: obj=GenerateReqInput(…), out={…}`.
+
+use super::python::Python;
+use super::{behind_prefix, decode_record, is_log_line};
+use crate::exchange::{Exchange, RecordKind, RejectReason};
+use crate::format::json::{Fault, Json, decode_lenient};
+use crate::format::{DecodeContext, LogFormat};
+use std::borrow::Cow;
+
+/// The format; see the module.
+pub struct SglangText;
+
+/// What a record starts with, and the event of the JSON log that it is.
+const STARTS: [(&str, &str); 3] = [
+    ("Receive OpenAI: ", "request.received.openai"),
+    ("Receive: ", "request.received"),
+    ("Finish: ", "request.finished"),
+];
+
+impl LogFormat for SglangText {
+    fn name(&self) -> &'static str {
+        "sglang_text"
+    }
+
+    fn sniff(&self, record: &[u8]) -> u8 {
+        let record = record.trim_ascii_start();
+        let found = behind_prefix(record).is_some_and(|rest| {
+            let starts = |start: &str| rest.strip_prefix(start.as_bytes());
+            STARTS
+                .iter()
+                .filter_map(|(start, _)| starts(start))
+                .any(|r| r.starts_with(b"obj="))
+        });
+        if found { 100 } else { 0 }
+    }
+
+    fn decode(
+        &self,
+        record: &[u8],
+        context: &DecodeContext<'_>,
+        out: &mut Vec<Exchange>,
+    ) -> Result<RecordKind, RejectReason> {
+        let record = record.trim_ascii_start();
+        if self.sniff(record) == 0 {
+            let known = is_log_line(record);
+            return known
+                .then_some(RecordKind::Other)
+                .ok_or(RejectReason::UnknownShape);
+        }
+        let lossy = String::from_utf8_lossy(record);
+        let (kind, mut exchanges) = decode_lenient(lossy.as_bytes(), |text| {
+            let record = read(text).ok_or(Fault::Reject(RejectReason::InvalidJson))?;
+            decode_record(&record, context)
+        })?;
+        out.append(&mut exchanges);
+        Ok(kind)
+    }
+}
+
+/// The record in the shape of the JSON log.
+fn read(line: &str) -> Option<Json<'_>> {
+    let (stamp, rest) = line.strip_prefix('[')?.split_once(']')?;
+    // Rank names may stand behind date and time.
+    let stamp = stamp.get(..19)?;
+    let rest = rest.trim_start();
+    let (start, event) = STARTS
+        .into_iter()
+        .find(|(start, _)| rest.starts_with(start))?;
+    let Json::Object(mut entries) = Python::new(rest.get(start.len()..)?).fields("", 0)? else {
+        return None;
+    };
+    let text = |text| Json::Str(Cow::Borrowed(text));
+    entries.push((Cow::Borrowed("event"), text(event)));
+    entries.push((Cow::Borrowed("timestamp"), text(stamp)));
+    Some(Json::Object(entries))
+}

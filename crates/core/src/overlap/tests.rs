@@ -1,0 +1,180 @@
+//! The search against its definition: random small corpora and named cases.
+
+use super::twin::{self, Item};
+use super::*;
+use crate::exchange::{Border, BorderKind, FieldText, Role};
+use proptest::prelude::*;
+
+/// Runs the search over items in a given order and split.
+pub(super) fn fast(
+    items: &[Item],
+    settings: &Settings,
+    (memory_bytes, room): (usize, usize),
+    split: usize,
+) -> Outcome {
+    let subjects: Vec<Subject> = items.iter().map(|i| i.subject).collect();
+    let mut search = Search::new(subjects, settings.clone(), Limits { memory_bytes });
+    search.room = room;
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    let mut passes = 0;
+    while search.next_pass().is_some() {
+        for part in order.chunks(split.max(1)) {
+            let mut partial = Partial::default();
+            for &x in part {
+                if search.wants(x as u32) {
+                    search.scan(x as u32, &items[x].fields(), &mut partial);
+                }
+            }
+            search.absorb(partial);
+        }
+        search.end_pass();
+        if !order.is_empty() {
+            order.rotate_left(split % items.len());
+        }
+        order.reverse();
+        passes += 1;
+        assert!(passes < 10_000, "passes do not end");
+    }
+    search.finish()
+}
+
+/// Words and characters of a small alphabet, so that repeats and shared text happen.
+fn words() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "a", "b", "c", "D", "d", "e\u{301}", "\u{e9}", "漢", "字", "ก็", "12",
+    ]);
+    prop::collection::vec(word, 1..14).prop_map(|w| w.join(" "))
+}
+
+/// Passages that many texts quote.
+fn passage() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "the quick brown fox jumps over a lazy dog again and again",
+        "the quick brown fox jumps over a lazy cat",
+        "a a a a a a a a a a a a a a",
+        "x y x y x y x y x y x y x y x",
+        "漢字漢字漢字漢字漢字漢字漢字漢字漢字",
+        "brown fox jumps over a lazy dog again",
+        "one two three four five six seven eight nine ten eleven twelve",
+    ])
+    .prop_map(str::to_string)
+}
+
+fn text() -> impl Strategy<Value = FieldText> {
+    let piece = prop_oneof![3 => passage(), 1 => words()];
+    (
+        prop::collection::vec(piece, 1..4),
+        prop::option::of((0usize..60, 0usize..4, any::<bool>())),
+    )
+        .prop_map(|(pieces, border)| {
+            let mut field = FieldText::of(pieces.join(" "));
+            if let Some((start, length, cut)) = border
+                && start + length <= field.text.len()
+            {
+                let kind = if cut {
+                    BorderKind::Cut
+                } else {
+                    BorderKind::Message
+                };
+                field.borders.push(Border {
+                    start,
+                    end: start + length,
+                    kind,
+                });
+            }
+            field
+        })
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let subject = (
+        0u32..8,
+        prop::option::weighted(0.9, 0u32..6),
+        prop::sample::select(Role::ALL.to_vec()),
+        0u32..2,
+        prop::option::weighted(0.9, 0i64..30),
+        prop::option::weighted(0.7, 0i64..8),
+        prop::bool::weighted(0.8),
+    );
+    let texts = (
+        prop::option::weighted(0.7, text()),
+        prop::option::weighted(0.7, text()),
+        prop::option::weighted(0.2, text()),
+        prop::option::weighted(0.2, text()),
+    );
+    (subject, texts, any::<bool>(), any::<bool>()).prop_map(|(s, t, p, r)| Item {
+        subject: Subject {
+            call: s.0,
+            tenant: s.1,
+            role: s.2,
+            choice: s.3,
+            t_start: s.4.map(|t| t * 1000),
+            t_end: s.5.and_then(|d| s.4.map(|t| (t + d) * 1000 - 500)),
+            id_rank: 0,
+            judge: s.6,
+        },
+        texts: [t.0, t.1, t.2, t.3],
+        prompt_truncated: p,
+        response_truncated: r,
+    })
+}
+
+fn corpus() -> impl Strategy<Value = Vec<Item>> {
+    (prop::collection::vec(item(), 1..12), any::<u64>()).prop_map(|(mut items, seed)| {
+        let count = items.len();
+        for (at, item) in items.iter_mut().enumerate() {
+            // A permutation of the ranks, the same for all small counts of a seed.
+            item.subject.id_rank = ((at as u64 + seed % count as u64) % count as u64) as u32;
+            if seed & 1 == 1 {
+                item.subject.id_rank = count as u32 - 1 - item.subject.id_rank;
+            }
+            if seed & 6 == 0 {
+                item.subject.call = at as u32;
+            }
+        }
+        items
+    })
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    (
+        prop::sample::select(vec![5_000i64, 12_000, 1_000_000]),
+        prop::sample::select(vec![0i64, 2_000]),
+        0u32..4,
+        prop::sample::select(vec![12u32, 13, 16, 16, 20, 24]),
+    )
+        .prop_map(
+            |(look_back, clock_tolerance, max_tenants, store_weight)| Settings {
+                look_back,
+                clock_tolerance,
+                max_tenants,
+                store_weight,
+                span_key: [7; 32],
+            },
+        )
+}
+
+/// More cases on demand: `PENTIMENTO_CASES=20000 cargo test --release`.
+fn cases() -> u32 {
+    std::env::var("PENTIMENTO_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    #[test]
+    fn equals_the_twin(
+        items in corpus(),
+        settings in settings(),
+        memory in prop::sample::select(vec![0usize, 3_000, 1 << 24]),
+        room in 1usize..4,
+        split in 1usize..12,
+    ) {
+        let expected = twin::search(&items, &settings);
+        let outcome = fast(&items, &settings, (memory, room), split);
+        prop_assert_eq!(outcome.rows, expected);
+    }
+}
