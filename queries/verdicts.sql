@@ -98,7 +98,6 @@ graded AS (
         CASE
             WHEN disclosure = 'proven' THEN 'confirmed'
             WHEN disclosure = 'likely' THEN 'probable'
-            WHEN cached THEN 'cleared'
             WHEN exposure IN ('likely', 'proven') THEN 'possible'
             WHEN disclosure = 'none_found' THEN 'cleared'
             ELSE 'not_assessable'
@@ -116,7 +115,7 @@ SELECT
     CAST(NULL AS DOUBLE) AS score,
     CASE
         WHEN grade IN ('confirmed', 'probable') THEN 'kv_leak'
-        WHEN cached THEN 'gateway_cache'
+        WHEN cached AND grade = 'cleared' THEN 'gateway_cache'
         WHEN shared_text THEN 'shared_text'
     END AS cause,
     CAST(NULL AS INTEGER) AS generation,

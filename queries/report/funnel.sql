@@ -32,24 +32,35 @@ sums AS (
         COALESCE(SUM(CASE WHEN grade = 'probable' THEN 1 ELSE 0 END), 0) AS probable,
         COALESCE(SUM(CASE WHEN grade = 'possible' THEN 1 ELSE 0 END), 0) AS possible
     FROM flags
+),
+stages AS (
+    SELECT 1 AS place, 'all' AS stage, 'responses delivered' AS label
+    UNION ALL SELECT 2, 'over_pool', 'prompt over the pool'
+    UNION ALL SELECT 3, 'over_limit', 'prompt at or over the limit of the engine'
+    UNION ALL SELECT 4, 'accepted', 'accepted with 200 and tokens generated'
+    UNION ALL SELECT 5, 'exposed', 'exposed by any finding'
+    UNION ALL SELECT 6, 'counted', 'internal and researcher tenants removed'
+    UNION ALL SELECT 7, 'disclosed', 'with foreign text, proven or likely'
+    UNION ALL SELECT 8, 'confirmed', 'graded confirmed'
+    UNION ALL SELECT 9, 'probable', 'graded probable'
+    UNION ALL SELECT 10, 'possible', 'graded possible'
 )
-SELECT 1 AS place, 'all' AS stage, 'responses delivered' AS label, total AS responses FROM sums
-UNION ALL
-SELECT 2, 'over_pool', 'prompt over the pool', over_pool FROM sums
-UNION ALL
-SELECT 3, 'over_limit', 'prompt at or over the limit of the engine', over_limit FROM sums
-UNION ALL
-SELECT 4, 'accepted', 'accepted with 200 and tokens generated', accepted FROM sums
-UNION ALL
-SELECT 5, 'exposed', 'exposed by any finding', exposed FROM sums
-UNION ALL
-SELECT 6, 'counted', 'internal and researcher tenants removed', counted FROM sums
-UNION ALL
-SELECT 7, 'disclosed', 'with foreign text, proven or likely', disclosed FROM sums
-UNION ALL
-SELECT 8, 'confirmed', 'graded confirmed', confirmed FROM sums
-UNION ALL
-SELECT 9, 'probable', 'graded probable', probable FROM sums
-UNION ALL
-SELECT 10, 'possible', 'graded possible', possible FROM sums
-ORDER BY place
+SELECT
+    g.place,
+    g.stage,
+    g.label,
+    CASE g.stage
+        WHEN 'all' THEN s.total
+        WHEN 'over_pool' THEN s.over_pool
+        WHEN 'over_limit' THEN s.over_limit
+        WHEN 'accepted' THEN s.accepted
+        WHEN 'exposed' THEN s.exposed
+        WHEN 'counted' THEN s.counted
+        WHEN 'disclosed' THEN s.disclosed
+        WHEN 'confirmed' THEN s.confirmed
+        WHEN 'probable' THEN s.probable
+        WHEN 'possible' THEN s.possible
+    END AS responses
+FROM stages AS g
+CROSS JOIN sums AS s
+ORDER BY g.place

@@ -129,11 +129,6 @@ const NUMBERS: &[Expected] = &[
         "calls calls_seen responses responses_assessed triggered_unassessed",
         &["6 5 7 6 0"],
     ),
-    (
-        "fitness",
-        "calls calls_seen triggered_incomplete",
-        &["8 7 0"],
-    ),
     ("linking", "exchanges calls collisions", &["9 8 0"]),
 ];
 

@@ -29,6 +29,12 @@ use tokio::runtime::Runtime;
 /// Rows of one batch: wide rows of a batch must not outgrow the memory limit.
 const BATCH_ROWS: usize = 4096;
 
+/// Most bytes that a sort keeps back for merging: the engine's default.
+const SORT_MERGE_BYTES: usize = 10 << 20;
+
+/// Below this limit the sorts of several partitions would leave each other nothing.
+const PARTITIONED_BYTES: usize = 512 << 20;
+
 /// Bytes that one exchange may take on the held side of a join: a few ids and counts.
 const JOIN_ROW_BYTES: usize = 256;
 
@@ -96,9 +102,15 @@ impl CaseSession {
             environment = environment.with_temp_file_path(folder);
         }
         let environment = environment.build_arc().context("SQL engine")?;
+        // Every sort keeps this much back to merge what it spilled; the engine's own figure is
+        // made for machines, not for a limit that several sorts share.
+        let merge_bytes = options.memory_limit.map_or(SORT_MERGE_BYTES, |limit| {
+            (limit / 64).clamp(1 << 16, SORT_MERGE_BYTES)
+        });
         let mut config = SessionConfig::new()
             .with_target_partitions(threads)
             .with_batch_size(BATCH_ROWS)
+            .with_sort_spill_reservation_bytes(merge_bytes)
             .with_information_schema(false);
         let settings = config.options_mut();
         settings.execution.time_zone = Some("UTC".to_owned());
@@ -126,14 +138,17 @@ impl CaseSession {
         let side = usize::try_from(rows)
             .unwrap_or(0)
             .saturating_mul(JOIN_ROW_BYTES);
-        if side > limit / 4 {
+        if side > limit / 16 {
             let state = self.context.state_ref();
-            state
-                .write()
-                .config_mut()
-                .options_mut()
-                .optimizer
-                .prefer_hash_join = false;
+            let mut state = state.write();
+            let config = state.config_mut();
+            // A plan holds dozens of sorts, each once per partition, and each wants whole batches.
+            *config = config.clone().with_batch_size(BATCH_ROWS / 4);
+            let settings = config.options_mut();
+            settings.optimizer.prefer_hash_join = false;
+            if limit < PARTITIONED_BYTES {
+                settings.execution.target_partitions = 1;
+            }
         }
         Ok(())
     }
