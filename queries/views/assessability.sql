@@ -1,6 +1,7 @@
 -- id: assessability
 -- title: what keeps a delivered response from being judged, one row per response
 -- needs: exchanges, response_twins
+-- keep: rows
 -- version: 1
 -- why: nothing found means nothing where nothing could have been found
 WITH seen AS (

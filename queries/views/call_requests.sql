@@ -1,6 +1,7 @@
 -- id: call_requests
 -- title: the request id a call is known by: the gateway's, else the client's, else the earliest
 -- needs: exchanges
+-- keep: rows
 -- version: 1
 -- why: several logs name one call differently; people look it up by what the gateway said
 WITH ranked AS (

@@ -1,6 +1,7 @@
 -- id: exposure
 -- title: prompt length against the limit in force, one row per delivered exchange
 -- needs: exchanges
+-- keep: rows
 -- version: 1
 -- why: the gateway knows the length, an engine record of the same call may know the node; the
 --      node's own limit is exact and stands before a bound over the deployment

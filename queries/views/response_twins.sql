@@ -1,6 +1,7 @@
 -- id: response_twins
 -- title: the exchanges whose text speaks for a delivered response
 -- needs: exchanges
+-- keep: rows
 -- version: 1
 -- why: where the gateway did not keep the whole answer, the engine's record of it is judged; an
 --      internal attempt whose text was not the one handed over proves nothing about the response

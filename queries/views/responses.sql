@@ -1,6 +1,7 @@
 -- id: responses
 -- title: every verdict with what the report counts by
 -- needs: verdicts, exchanges, exposure
+-- keep: rows
 -- version: 1
 -- why: one place decides what is counted: streams that were broken off stand apart, excluded
 --      tenants too, and the headline reads an unknown generation as the first

@@ -23,7 +23,6 @@ use pentimento_store::manifest::{
 };
 use pentimento_store::rows::{FindingRow, VerdictRow};
 use std::collections::BTreeMap;
-use std::io::Write;
 
 /// Runs the command.
 ///
@@ -106,7 +105,6 @@ impl Run<'_> {
         tables.push(write_table(self.case, findings.iter().cloned())?);
         let verdicts = session.run_verdicts()?;
         tables.push(write_table(self.case, verdicts.iter().cloned())?);
-        session.set_table(&verdicts)?;
         let tallies = Tallies::of(&ingested.sources)?;
         let mut fitness: Fitness = session
             .typed_rows("report/assessed")?

@@ -195,7 +195,7 @@ impl CaseSession {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
     ) -> anyhow::Result<()> {
-        self.drop_views()?;
+        self.drop_views_over(table)?;
         let name = table.as_str();
         let provider = MemTable::try_new(schema, vec![batches]).map_err(engine_error)?;
         self.context.deregister_table(name).map_err(engine_error)?;
@@ -206,9 +206,16 @@ impl CaseSession {
     }
 
     /// A view's plan holds on to the tables it was made over, so it must not outlive them.
-    fn drop_views(&mut self) -> anyhow::Result<()> {
-        for view in std::mem::take(&mut self.views) {
+    fn drop_views_over(&mut self, table: Table) -> anyhow::Result<()> {
+        let stale: Vec<&'static str> = self
+            .views
+            .iter()
+            .copied()
+            .filter(|view| self.catalog.reaches(view, table.as_str()))
+            .collect();
+        for view in stale {
             self.context.deregister_table(view).map_err(engine_error)?;
+            self.views.remove(view);
         }
         Ok(())
     }
