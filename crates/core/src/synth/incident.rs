@@ -1,7 +1,8 @@
 //! Writes the incident: calls in order of time, engine lines as they fall due, labels, settings.
 
+use super::labels::label;
 use super::plan::excluded;
-use super::records::{day, label, render};
+use super::records::{day, render};
 use super::{Scale, SimulateError, SimulateOptions, SimulateSummary, Sink, config, schedule};
 use crate::exchange::TimeMicros;
 use std::cmp::Reverse;
@@ -71,7 +72,7 @@ pub(super) fn write(
             out.pending
                 .push(Reverse((line.time, out.sequence, file, line.line)));
         }
-        if let Some((leak, line)) = label(&plan, call, rendered.prompt_tokens()) {
+        if let Some((leak, line)) = label(&plan, call, rendered.prompt_tokens) {
             out.sink.line("labels.jsonl", &line)?;
             match (leak, excluded(call.tenant)) {
                 (true, None) => out.summary.leaks += 1,

@@ -5,7 +5,10 @@
 //! same seed, scale and number of leaks give the same bytes everywhere.
 
 mod config;
+mod engine;
 mod incident;
+mod json;
+mod labels;
 mod plan;
 mod prose;
 mod records;
@@ -13,6 +16,8 @@ mod rng;
 mod schedule;
 mod texts;
 mod words;
+mod words_east;
+mod words_west;
 
 /// Where a scenario goes.
 pub trait Sink {
