@@ -1,3 +1,14 @@
 //! The one integration binary.
 
+#![allow(clippy::unwrap_used)]
+
+mod capacity;
+mod cli;
+mod determinism;
+mod incident;
+mod kit;
+mod linking;
+mod no_false_green;
+mod privacy;
+mod reliability;
 mod sql;
