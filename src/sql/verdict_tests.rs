@@ -278,9 +278,7 @@ fn common_or_short_text_is_no_disclosure() {
 
 #[test]
 fn what_cannot_be_judged_says_why() {
-    let unjudged = |state: &str, reason: &str| {
-        json!({"judged": false, "response_state": state, "unjudged_reason": reason})
-    };
+    let unjudged = |state: &str, reason: &str| json!({"judged": false, "response_state": state, "unjudged_reason": reason});
     let mut cases = Vec::new();
     for (change, reasons) in [
         (

@@ -97,7 +97,8 @@ fn json_keeps_the_true_values() {
             .iter()
             .find(|f| f.file_name() == "report.json")
             .unwrap()
-            .render(&report).unwrap();
+            .render(&report)
+            .unwrap();
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(value["findings"]["shown"][0]["tenant"], payload);
     }
