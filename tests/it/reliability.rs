@@ -31,7 +31,12 @@ fn check_sums(audit: &Audit) {
 }
 
 fn source(audit: &Audit, name: &str) -> SourceRow {
-    only(audit.sources().into_iter().filter(|s| s.path.ends_with(name)))
+    only(
+        audit
+            .sources()
+            .into_iter()
+            .filter(|s| s.path.ends_with(name)),
+    )
 }
 
 fn rejects(audit: &Audit, name: &str) -> Vec<RejectRow> {
@@ -51,10 +56,25 @@ fn reject(audit: &Audit, name: &str) -> (i64, i64, &'static str) {
 fn damaged() -> (Lab, Vec<u8>, Vec<u8>) {
     let lab = Lab::new();
     lab.log("good.jsonl", &clean(60));
-    let one = lines(&[exchange("b-1", "acme", "07:00:00", &words(1, 20), &words(2, 20))]);
-    let two = lines(&[exchange("b-2", "bolt", "07:10:00", &words(3, 20), &words(4, 20))]);
+    let one = lines(&[exchange(
+        "b-1",
+        "acme",
+        "07:00:00",
+        &words(1, 20),
+        &words(2, 20),
+    )]);
+    let two = lines(&[exchange(
+        "b-2",
+        "bolt",
+        "07:10:00",
+        &words(3, 20),
+        &words(4, 20),
+    )]);
     let broken: &[u8] = b"{\"request_id\":\"b-3\",\"tenant\":\"acme\",\"response\":\"half\n";
-    lab.write("logs/broken.jsonl", [&one, broken, &two, &one[..40]].concat());
+    lab.write(
+        "logs/broken.jsonl",
+        [&one, broken, &two, &one[..40]].concat(),
+    );
     let many = lines(&clean(40));
     let packed = gzip(&many);
     lab.write("logs/cut.jsonl.gz", &packed[..packed.len() / 2]);
@@ -71,7 +91,10 @@ fn damage_is_counted_where_it_stands_and_the_rest_is_read() {
     let audit = lab.audit(&[]).ends_with(4);
     check_sums(&audit);
     let good = source(&audit, "good.jsonl");
-    assert_eq!((good.records_exchange, good.status.as_ref()), (60, "complete"));
+    assert_eq!(
+        (good.records_exchange, good.status.as_ref()),
+        (60, "complete")
+    );
     let found: Vec<(i64, &str)> = rejects(&audit, "broken.jsonl")
         .iter()
         .map(|r| (r.offset, r.reason.as_str()))
@@ -93,15 +116,29 @@ fn damage_is_counted_where_it_stands_and_the_rest_is_read() {
     assert_eq!(offset + length, cut.bytes_decoded);
     // What the cut file held is in good.jsonl too.
     assert!(cut.records_duplicate > 0 && cut.records_exchange == 0);
-    assert!(rejects(&audit, "junk.bin").iter().all(|r| r.reason.as_str() == "unknown_format"));
+    assert!(
+        rejects(&audit, "junk.bin")
+            .iter()
+            .all(|r| r.reason.as_str() == "unknown_format")
+    );
     assert!(!rejects(&audit, "junk.bin").is_empty());
     assert_eq!(reject(&audit, "empty.jsonl"), (0, 0, "empty"));
     assert_eq!(source(&audit, "empty.jsonl").status, "empty");
     assert_eq!(reject(&audit, "gone.jsonl"), (0, 0, "unreadable"));
     assert_eq!(source(&audit, "gone.jsonl").status, "unreadable");
-    assert!(audit.last_line().contains("records were rejected"), "{}", audit.said());
+    assert!(
+        audit.last_line().contains("records were rejected"),
+        "{}",
+        audit.said()
+    );
     let report = audit.file("report.md");
-    for name in ["broken.jsonl", "cut.jsonl.gz", "junk.bin", "empty.jsonl", "gone.jsonl"] {
+    for name in [
+        "broken.jsonl",
+        "cut.jsonl.gz",
+        "junk.bin",
+        "empty.jsonl",
+        "gone.jsonl",
+    ] {
         assert!(report.contains(name), "{name} is not in the report");
     }
     // The same with more patience.
@@ -126,7 +163,9 @@ fn a_line_of_100_mb_is_one_reject() {
     assert_eq!((offset, reason), (good.len() as i64, "too_long"));
     assert_eq!(length, 100_000_000);
     assert_eq!(source(&audit, "long.jsonl").records_exchange, 12);
-    let peak = audit.json("case.json")["peak_memory_bytes"].as_u64().unwrap();
+    let peak = audit.json("case.json")["peak_memory_bytes"]
+        .as_u64()
+        .unwrap();
     assert!(peak < 512 << 20, "{peak} bytes");
 }
 
@@ -175,7 +214,10 @@ fn a_killed_run_leaves_nothing_that_looks_finished() {
     let asked = crate::kit::pentimento(&sql);
     assert!(crate::kit::stderr(&asked).contains("not finished"));
     let audit = lab.audit(&[]).ends_with(3);
-    assert_eq!(audit.json("report.json")["headline"]["best"]["responses"], 30);
+    assert_eq!(
+        audit.json("report.json")["headline"]["best"]["responses"],
+        30
+    );
     let left: Vec<_> = std::fs::read_dir(&audit.case).unwrap().collect();
     let left: Vec<String> = left
         .into_iter()
