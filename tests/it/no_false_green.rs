@@ -55,11 +55,12 @@ fn logs_without_text() {
 fn token_ids_without_text() {
     let record = |n: usize| {
         let rid = format!("{n:032x}");
+        let tenant = ["acme", "bolt"][n % 2];
         json!({
             "timestamp": format!("2026-09-01T08:{:02}:02.000000Z", n),
             "event": "request.finished", "rid": rid,
             "obj": {"rid": rid, "text": null, "input_ids": [1, 2, 3]},
-            "headers": {"x-tenant-id": ["acme", "bolt"][n % 2]},
+            "headers": {"x-tenant-id": tenant},
             "out": {"text": "", "output_ids": [5, 6, 7], "meta_info": {
                 "id": rid, "finish_reason": {"type": "stop"}, "prompt_tokens": 3,
                 "completion_tokens": 3, "e2e_latency": 1.5}},

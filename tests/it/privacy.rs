@@ -82,8 +82,6 @@ fn native(g: &mut Garden) -> Vec<Value> {
             "tokens_source": g.other("native tokens source"),
             "error": {"message": g.other("native error")},
             "metadata": {"m": g.other("native metadata")},
-            "correlation": [{"kind": "x_request_id", "value": "x-1"},
-                {"kind": g.other("native correlation kind"), "value": "1"}],
         }),
     );
     let key = g.other("native unknown key");
