@@ -221,7 +221,10 @@ impl Run<'_> {
             },
             created_at: self.created_at.clone(),
             finished_at: now_rfc3339(),
-            arguments: std::env::args().collect(),
+            // A path need not be UTF-8.
+            arguments: std::env::args_os()
+                .map(|a| a.to_string_lossy().into_owned())
+                .collect(),
             config_blake3: self.settings.config.digest.clone(),
             settings: self.settings_listing(&parts.stats),
             rules: parts.rules,
