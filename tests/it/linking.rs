@@ -201,7 +201,7 @@ fn an_hour_and_a_model_bound_a_call() {
     records.push(unknown);
     records.extend(clean(30));
     lab.log("a.jsonl", &records);
-    let audit = lab.audit(&[]).ends_with(0);
+    let audit = lab.audit(&["--min-assessable", "0"]).ends_with(0);
     let call = |id: &str| call_of(&audit, id);
     assert_eq!(call("first"), call("near"));
     assert_ne!(call("first"), call("late"));
@@ -310,4 +310,30 @@ fn too_many_attempts_are_no_call() {
     let reason = audit.exchange("try-0").collision_reason;
     assert_eq!(reason.as_deref(), Some("attempts"));
     assert_ne!(call_of(&audit, "try-0"), call_of(&audit, "try-1"));
+}
+
+/// A logged header may be anything; only those that a priority names are a tenant. One taken by
+/// mistake would set the engine's record against the gateway's, and break the call apart.
+#[test]
+fn the_name_of_a_client_program_is_no_tenant() {
+    let lab = Lab::new();
+    let (leaked, own) = (words(1, 40), words(2, 40));
+    let source = exchange("source", "acme", "06:00:00", &leaked, "done");
+    let leak = exchange("leak", "bolt", "06:30:00", &own, &leaked);
+    let leak = with(leak, json!({"x_request_id": "x-1"}));
+    lab.log("gateway.jsonl", &[source, leak]);
+    let mut record = engine("d-1", 7, "x-1", (&own, &leaked), (1_000, 40));
+    record["headers"]["user-agent"] = json!("curl/8.5");
+    lab.log("eu-decode-1_0.log", &[record]);
+    let audit = lab.audit(&[]).ends_with(3);
+    assert_eq!(audit.hits("id_collision"), 0);
+    assert_eq!(audit.verdicts().len(), 2);
+    let decode = only(
+        audit
+            .exchanges()
+            .into_iter()
+            .filter(|e| e.role.as_str() == "decode"),
+    );
+    assert_eq!(decode.tenant.as_deref(), Some("bolt"));
+    assert_eq!(decode.call_id, call_of(&audit, "leak"));
 }

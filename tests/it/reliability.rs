@@ -55,7 +55,7 @@ fn reject(audit: &Audit, name: &str) -> (i64, i64, &'static str) {
 /// A folder with everything that may be wrong with a file, beside good traffic.
 fn damaged() -> (Lab, Vec<u8>, Vec<u8>) {
     let lab = Lab::new();
-    lab.log("good.jsonl", &clean(60));
+    lab.log("a-good.jsonl", &clean(60));
     let one = lines(&[exchange(
         "b-1",
         "acme",
@@ -90,7 +90,7 @@ fn damage_is_counted_where_it_stands_and_the_rest_is_read() {
     let (lab, one, two) = damaged();
     let audit = lab.audit(&[]).ends_with(4);
     check_sums(&audit);
-    let good = source(&audit, "good.jsonl");
+    let good = source(&audit, "a-good.jsonl");
     assert_eq!(
         (good.records_exchange, good.status.as_ref()),
         (60, "complete")
@@ -114,7 +114,7 @@ fn damage_is_counted_where_it_stands_and_the_rest_is_read() {
     let cut = source(&audit, "cut.jsonl.gz");
     assert_eq!((reason, cut.status.as_ref()), ("truncated", "truncated"));
     assert_eq!(offset + length, cut.bytes_decoded);
-    // What the cut file held is in good.jsonl too.
+    // What the cut file held is in a-good.jsonl too.
     assert!(cut.records_duplicate > 0 && cut.records_exchange == 0);
     assert!(
         rejects(&audit, "junk.bin")
