@@ -6,7 +6,7 @@ use crate::fitness::{Fitness, FitnessLimits, outcome};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::detect::{DetectJob, detect, keep_texts};
-use crate::pipeline::discover::discover;
+use crate::pipeline::discover::{Input, discover};
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest, write_table};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, human_bytes};
@@ -63,7 +63,7 @@ pub fn run(args: AuditArgs) -> Result<Outcome> {
         &progress,
     )?;
     check_something_read(&ingested)?;
-    let result = run.detect_and_report(ingested);
+    let result = run.detect_and_report(&inputs, ingested);
     progress.finish();
     result
 }
@@ -77,8 +77,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn detect_and_report(&self, mut ingested: Ingested) -> Result<Outcome> {
+    fn detect_and_report(&self, inputs: &[Input], mut ingested: Ingested) -> Result<Outcome> {
         let job = DetectJob {
+            inputs,
             config: &self.settings.config,
             resources: self.settings.resources,
             case: self.case,
@@ -415,6 +416,12 @@ fn resolve(args: AuditArgs) -> Result<AuditSettings> {
                 format!("{flag} {share} is no share: expected 0 to 1"),
             ));
         }
+    }
+    if args.case.to_str().is_none() {
+        return Err(failure(
+            FailureKind::Usage,
+            "--case must be UTF-8, which the SQL engine needs",
+        ));
     }
     let threads = match args.threads {
         Some(0) => return Err(failure(FailureKind::Usage, "--threads must be at least 1")),

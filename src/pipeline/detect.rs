@@ -3,7 +3,7 @@
 //! Which exchange a record holds is known from the `exchanges` table (source, offset, index), so
 //! nothing is decided twice. A source that no longer gives those records was changed meanwhile.
 
-use super::discover::{Input, Place};
+use super::discover::Input;
 use super::ingest::{scan_settings, total_bytes};
 use super::intern::{Interner, known};
 use super::scan::{BlockWork, ScanSettings, scan_source};
@@ -25,7 +25,6 @@ use pentimento_store::reader::read_rows;
 use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow, TextRow};
 use pentimento_store::writer::WriteOptions;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::RwLock;
 
 /// What detect is to do.
@@ -34,6 +33,8 @@ pub struct DetectJob<'a> {
     pub config: &'a Config,
     /// Threads and memory.
     pub resources: Resources,
+    /// Inputs in the order of `sources`, whose paths are only fit to be shown.
+    pub inputs: &'a [Input],
     /// Case with its `exchanges` and `sources`.
     pub case: &'a CaseFolder,
     /// Key of the keyed hashes.
@@ -64,7 +65,7 @@ struct Corpus {
 /// # Errors
 /// An integrity failure where a source changed since ingest; and where the case cannot be written.
 pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, Stats)> {
-    let corpus = Corpus::read(job.case)?;
+    let corpus = Corpus::read(job)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
     let overlap = &job.config.overlap;
@@ -113,7 +114,7 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
 /// # Errors
 /// As [`detect`].
 pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDigest> {
-    let corpus = Corpus::read(job.case)?;
+    let corpus = Corpus::read(job)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
     progress.stage(
         "keep text",
@@ -298,28 +299,32 @@ impl BlockWork for Texts<'_> {
 }
 
 impl Corpus {
-    fn read(case: &CaseFolder) -> Result<Corpus> {
-        let mut inputs = Vec::new();
+    fn read(job: &DetectJob<'_>) -> Result<Corpus> {
+        let tables = job.case.tables();
         let mut source_numbers = BTreeMap::new();
-        for row in read_rows::<SourceRow>(&case.tables())? {
-            let row = row?;
-            source_numbers.insert(row.source_id.clone(), inputs.len());
-            inputs.push(input_of(&row));
+        for row in read_rows::<SourceRow>(&tables)? {
+            source_numbers.insert(row?.source_id, source_numbers.len());
         }
+        anyhow::ensure!(
+            source_numbers.len() == job.inputs.len(),
+            "{} sources are in the case, {} inputs were read: please report this",
+            source_numbers.len(),
+            job.inputs.len()
+        );
         let mut reading = Reading {
             corpus: Corpus {
                 subjects: Vec::new(),
                 ids: Vec::new(),
                 memory_nodes: Vec::new(),
                 tenants: Vec::new(),
-                locators: vec![Vec::new(); inputs.len()],
-                inputs,
+                locators: vec![Vec::new(); job.inputs.len()],
+                inputs: job.inputs.to_vec(),
             },
             tenants: Interner::default(),
             calls: Interner::default(),
             nodes: Interner::default(),
         };
-        for row in read_rows::<ExchangeRow>(&case.tables())? {
+        for row in read_rows::<ExchangeRow>(&tables)? {
             let row = row?;
             let source = *source_numbers
                 .get(&row.source_id)
@@ -360,18 +365,6 @@ impl Corpus {
             at_cut: row.at_cut,
             span_hmac: row.span_hmac.iter().map(|b| format!("{b:02x}")).collect(),
         }
-    }
-}
-
-fn input_of(row: &SourceRow) -> Input {
-    let place = if row.path == "-" {
-        Place::Stdin
-    } else {
-        Place::File(PathBuf::from(&row.path))
-    };
-    Input {
-        display: row.path.clone(),
-        place,
     }
 }
 

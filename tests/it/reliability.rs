@@ -147,6 +147,34 @@ fn damage_is_counted_where_it_stands_and_the_rest_is_read() {
 }
 
 #[test]
+fn pipes_are_not_waited_for_and_names_may_be_any_bytes() {
+    use std::os::unix::ffi::OsStrExt;
+    let lab = Lab::new();
+    let odd = std::ffi::OsStr::from_bytes(b"logs/odd\xff\n\x1b[2J.jsonl");
+    let leaked = words(1, 40);
+    let mut records = clean(30);
+    records.push(exchange("source", "acme", "06:00:00", &leaked, "done"));
+    records.push(exchange("leak", "bolt", "06:30:00", &words(2, 40), &leaked));
+    std::fs::write(lab.path("").join(odd), lines(&records)).unwrap();
+    let audit = lab.audit(&["--keep-text"]).ends_with(3);
+    assert_eq!(audit.verdict("leak").source_tenant.as_deref(), Some("acme"));
+    let report = audit.file("report.md");
+    assert!(report.contains("odd") && !report.contains('\u{1b}'));
+    let pipe = lab.text("logs/pipe");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let audit = lab.audit(&["--max-reject-ratio", "0.5"]).ends_with(3);
+    assert_eq!(reject(&audit, "pipe"), (0, 0, "unreadable"));
+    // Nothing is read from a pipe that is named, either: a second reading would find it empty.
+    let case = lab.text("piped");
+    let done = crate::kit::pentimento(&["audit", &pipe, "--case", &case]);
+    assert_eq!(done.status.code(), Some(4), "{}", crate::kit::stderr(&done));
+}
+
+#[test]
 fn a_line_of_100_mb_is_one_reject() {
     let lab = Lab::new();
     let good = lines(&clean(9));
