@@ -110,7 +110,8 @@ pub struct AuditArgs {
     #[arg(long)]
     pub exit_zero: bool,
     /// Target size of a block of records, in bytes
-    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = size_bytes, hide = true)]
+    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = size_bytes)]
+    #[arg(hide = true)]
     pub block_size: usize,
 }
 

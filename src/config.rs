@@ -464,8 +464,9 @@ mod tests {
 
     #[test]
     fn overlapping_epochs_are_an_error_that_names_both() {
-        let text = "[[deployment]]\nmodel=\"m\"\npool_tokens=10\n[[deployment]]\nmodel=\"m\"\npool_tokens=20\n";
-        let error = parse(text).expect_err("overlap").to_string();
+        let one = "[[deployment]]\nmodel=\"m\"\npool_tokens=";
+        let text = format!("{one}10\n{one}20\n");
+        let error = parse(&text).expect_err("overlap").to_string();
         assert!(
             error.contains("[[deployment]] 1") && error.contains("[[deployment]] 2"),
             "{error}"

@@ -1,6 +1,6 @@
 -- id: funnel
--- title: from all delivered responses down to the graded ones
--- needs: responses
+-- title: from all responses down to the graded ones
+-- needs: responses, exchanges
 -- version: 1
 -- why: every step says what it takes away; over the pool and over the engine's limit are two
 --      counts, because an engine rejects a few tokens before the pool is full
@@ -18,6 +18,19 @@ WITH flags AS (
         CASE WHEN exposed AND excluded IS NULL THEN grade ELSE '' END AS grade
     FROM responses
     WHERE NOT aborted
+    UNION ALL
+    -- Refusals handed nothing over: they count until acceptance is asked for.
+    SELECT
+        CASE WHEN prompt_tokens > pool_tokens THEN 1 ELSE 0 END AS over_pool,
+        CASE WHEN prompt_tokens >= reject_at_tokens THEN 1 ELSE 0 END AS over_limit,
+        0 AS accepted,
+        0 AS exposed,
+        0 AS counted,
+        0 AS disclosed,
+        '' AS grade
+    FROM exchanges
+    WHERE client_facing AND NOT delivered AND in_window
+        AND COALESCE(outcome, 'unknown') <> 'aborted'
 ),
 sums AS (
     SELECT
@@ -34,7 +47,7 @@ sums AS (
     FROM flags
 ),
 stages AS (
-    SELECT 1 AS place, 'all' AS stage, 'responses delivered' AS label
+    SELECT 1 AS place, 'all' AS stage, 'all responses, refusals included' AS label
     UNION ALL SELECT 2, 'over_pool', 'prompt over the pool'
     UNION ALL SELECT 3, 'over_limit', 'prompt at or over the limit of the engine'
     UNION ALL SELECT 4, 'accepted', 'accepted with 200 and tokens generated'

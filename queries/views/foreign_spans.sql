@@ -4,7 +4,17 @@
 -- keep: rows
 -- version: 1
 -- why: one independent carrier, twelve words, and a direction in time; all else is shared text
-WITH eligible AS (
+WITH askers AS (
+    -- Who had sent the prompt of a cache hit, and since when.
+    SELECT e.prompt_hmac, e.tenant, MIN(e.t_start) AS first_time
+    FROM exchanges AS e
+    WHERE e.tenant IS NOT NULL
+        AND EXISTS (
+            SELECT 1 FROM exchanges AS h WHERE h.cache_hit AND h.prompt_hmac = e.prompt_hmac
+        )
+    GROUP BY e.prompt_hmac, e.tenant
+),
+eligible AS (
     SELECT
         o.exchange_id,
         e.call_id,
@@ -33,8 +43,8 @@ WITH eligible AS (
         COALESCE(x.firm, 0) = 1 AS firm
     FROM "overlaps" AS o
     JOIN exchanges AS e ON e.exchange_id = o.exchange_id
-    LEFT JOIN exchanges AS s ON s.exchange_id = o.source_exchange_id
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
+    LEFT JOIN askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = o.source_tenant
     WHERE e.in_window
         AND o.novel_weight >= 24
         AND o.carriers = 1
@@ -45,11 +55,8 @@ WITH eligible AS (
             AND COALESCE(o."order", 'unknown') = 'overlap'
             AND COALESCE(o.lag_ms, 0) <= 0
         )
-        -- The gateway's cache handed over the answer to the same prompt.
-        AND NOT (
-            COALESCE(e.cache_hit, FALSE)
-            AND COALESCE(e.prompt_hmac = s.prompt_hmac, FALSE)
-        )
+        -- The gateway's cache handed over the answer to the same prompt of that tenant.
+        AND NOT (COALESCE(e.cache_hit, FALSE) AND COALESCE(k.first_time < e.t_start, FALSE))
 )
 SELECT
     r.exchange_id,

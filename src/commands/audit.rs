@@ -1,5 +1,6 @@
 //! `pentimento audit`: from logs to a case with its report, in one go.
 
+use super::report_model::{Facts, fill};
 use crate::cli::AuditArgs;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
 use crate::fitness::{Fitness, FitnessLimits, outcome};
@@ -10,8 +11,8 @@ use crate::pipeline::discover::{Input, discover};
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest, write_table};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, human_bytes};
-use crate::report::fill::{Facts, fill};
 use crate::settings::{AuditSettings, Mode, Resources, load_config, window};
+use crate::sql::findings::RuleRun;
 use crate::sql::session::{CaseSession, SessionOptions, open_case};
 use anyhow::{Context, Result};
 use pentimento_core::overlap::Stats;
@@ -95,29 +96,16 @@ impl Run<'_> {
         self.progress.stage("decide", 0);
         let mut session = self.session()?;
         let rules = session.run_rules()?;
-        let mut findings: Vec<FindingRow> = rules.iter().flat_map(|r| r.rows.clone()).collect();
-        findings.sort_by(|a, b| {
-            (&a.rule_id, &a.exchange_id, &a.finding_id).cmp(&(
-                &b.rule_id,
-                &b.exchange_id,
-                &b.finding_id,
-            ))
-        });
+        let findings = all_findings(&rules);
         tables.push(write_table(self.case, findings.iter().cloned())?);
         let verdicts = session.run_verdicts()?;
         tables.push(write_table(self.case, verdicts.iter().cloned())?);
         let tallies = Tallies::of(&ingested.sources)?;
-        let mut fitness: Fitness = session
-            .typed_rows("report/assessed")?
-            .pop()
-            .context("the fitness query gave no row")?;
-        fitness.records_read = tallies.total.read;
-        fitness.records_rejected = tallies.total.rejected;
-        let limits = FitnessLimits {
+        let fitness = fitness_of(&mut session, &tallies)?;
+        let gap = fitness.gap(&FitnessLimits {
             min_assessable: self.settings.min_assessable,
             max_reject_ratio: self.settings.max_reject_ratio,
-        };
-        let gap = fitness.gap(&limits);
+        });
         let outcome = outcome(
             findings.iter().map(|f| f.severity.as_ref()),
             self.settings.fail_on,
@@ -139,19 +127,10 @@ impl Run<'_> {
         let outputs = self.write_outputs(&report, &findings)?;
         drop(session);
         scratch::remove_folder(self.case)?;
-        let digests = rules
-            .iter()
-            .map(|r| RuleDigest {
-                id: r.rule.id.to_string(),
-                version: r.rule.version.to_string(),
-                blake3: r.rule.digest(),
-                rows: r.rows.len() as i64,
-            })
-            .collect();
         let parts = ManifestParts {
             tables,
             outputs,
-            rules: digests,
+            rules: rule_digests(&rules),
             tallies,
             stats,
         };
@@ -289,6 +268,44 @@ impl Run<'_> {
             say(&line);
         }
     }
+}
+
+/// All findings in total order.
+fn all_findings(rules: &[RuleRun]) -> Vec<FindingRow> {
+    let mut findings: Vec<FindingRow> = rules.iter().flat_map(|r| r.rows.clone()).collect();
+    findings.sort_by(|a, b| {
+        let key = |f: &FindingRow| {
+            (
+                f.rule_id.clone(),
+                f.exchange_id.clone(),
+                f.finding_id.clone(),
+            )
+        };
+        key(a).cmp(&key(b))
+    });
+    findings
+}
+
+fn fitness_of(session: &mut CaseSession, tallies: &Tallies) -> Result<Fitness> {
+    let mut fitness: Fitness = session
+        .typed_rows("report/assessed")?
+        .pop()
+        .context("the fitness query gave no row")?;
+    fitness.records_read = tallies.total.read;
+    fitness.records_rejected = tallies.total.rejected;
+    Ok(fitness)
+}
+
+fn rule_digests(rules: &[RuleRun]) -> Vec<RuleDigest> {
+    rules
+        .iter()
+        .map(|r| RuleDigest {
+            id: r.rule.id.to_string(),
+            version: r.rule.version.to_string(),
+            blake3: r.rule.digest(),
+            rows: r.rows.len() as i64,
+        })
+        .collect()
 }
 
 struct ManifestParts {

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod formats;
 pub mod query;
+pub mod report_model;
 pub mod rules;
 pub mod simulate;
 pub mod sql;

@@ -3,9 +3,9 @@
 use super::sql::{CaseArgs, answer, usage};
 use crate::outcome::Outcome;
 use crate::sql::catalog::{Catalog, QueryFile};
+use crate::sql::output::Parameter;
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use datafusion::common::ScalarValue;
 use std::io::Write;
 
 /// Arguments of `query`.
@@ -83,14 +83,14 @@ fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a QueryFile> {
         .ok_or_else(|| usage(format!("no query is called {name:?}; see `query list`")))
 }
 
-fn bind(parameter: &str) -> Result<(String, ScalarValue)> {
+fn bind(parameter: &str) -> Result<(String, Parameter)> {
     let (key, value) = parameter
         .split_once('=')
         .filter(|(key, _)| !key.is_empty())
         .ok_or_else(|| usage(format!("parameter {parameter:?} is not key=value")))?;
     let value = match value.parse::<i64>() {
-        Ok(number) => ScalarValue::Int64(Some(number)),
-        Err(_) => ScalarValue::Utf8(Some(value.to_owned())),
+        Ok(number) => Parameter::Int64(Some(number)),
+        Err(_) => Parameter::Utf8(Some(value.to_owned())),
     };
     Ok((key.to_owned(), value))
 }

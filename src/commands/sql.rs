@@ -4,11 +4,11 @@ use crate::clock::now_rfc3339;
 use crate::messages::{is_broken_pipe, say};
 use crate::outcome::{FailureKind, Outcome, failure};
 use crate::settings::size_bytes;
+use crate::sql::output::Parameter;
 use crate::sql::output::{Format, write_query};
 use crate::sql::session::{CaseSession, SessionOptions, open_case};
 use anyhow::Result;
 use clap::Args;
-use datafusion::common::ScalarValue;
 use pentimento_store::case::CaseFolder;
 use pentimento_store::custody::Act;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ pub(super) fn answer(
     args: &CaseArgs,
     action: &str,
     sql: &str,
-    parameters: Vec<(String, ScalarValue)>,
+    parameters: Vec<(String, Parameter)>,
 ) -> Result<Outcome> {
     let mut session = open(args, action, sql)?;
     let shown = session.prepare_views_of(sql).and_then(|()| {

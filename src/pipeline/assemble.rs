@@ -127,6 +127,7 @@ fn finish_row(
         set_capacity(row, &fit);
     }
     row.delivered = facts.delivered;
+    row.client_facing = facts.client_facing;
     row.own_prompt_complete = facts.own_prompt_complete;
     row.unjudged_reason = unjudged_reason(row, mode).map(Into::into);
     row.judged = row.unjudged_reason.is_none();

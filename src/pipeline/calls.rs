@@ -23,6 +23,8 @@ pub struct CallFacts {
     pub prompt_nodes: Vec<u32>,
     /// Client-facing exchange that handed something over.
     pub delivered: bool,
+    /// Written by the role of the call that is closest to the client.
+    pub client_facing: bool,
     /// The call holds a full prompt.
     pub own_prompt_complete: bool,
     /// Index of the collision that its record is in.
@@ -205,6 +207,7 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
             },
             prompt_nodes: nodes,
             delivered: Some(meta.role) == facing && handed_over(meta),
+            client_facing: Some(meta.role) == facing,
             own_prompt_complete,
             ..CallFacts::default()
         };

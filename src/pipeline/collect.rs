@@ -4,7 +4,7 @@
 //! bytes an exchange.
 
 use super::draft::{Draft, RecordOut, exchange_id};
-use super::intern::{Interner, NONE};
+use super::intern::Interner;
 use super::scan::{SourceEnd, StreamBreak};
 use crate::config::Config;
 use anyhow::{Context, Result};
@@ -57,19 +57,15 @@ pub struct Meta {
     pub model: u32,
     pub node: u32,
     pub deployment: u32,
-    pub choice: u32,
-    pub prompt_tokens: i64,
     pub http_status: i16,
     pub role: Role,
     pub role_stated: bool,
     pub half: bool,
-    pub in_window: bool,
     pub prompt_full: bool,
     pub has_prompt: bool,
     pub has_response: bool,
     pub generated: bool,
     pub outcome: Outcome,
-    pub response_state: ContentState,
     pub t_end: Option<i64>,
 }
 
@@ -294,19 +290,15 @@ impl<'a> Collector<'a> {
             model: self.models.number(row.model.as_deref()),
             node: self.nodes.number(row.node.as_deref()),
             deployment: self.deployments.number(row.deployment.as_deref()),
-            choice: row.choice as u32,
-            prompt_tokens: row.prompt_tokens.unwrap_or(-1),
             http_status: row.http_status.unwrap_or(-1) as i16,
             role: row.role,
             role_stated: draft.role_stated,
             half: draft.half,
-            in_window,
             prompt_full: row.prompt_state == ContentState::Full && row.prompt_hmac.is_some(),
             has_prompt: row.prompt_bytes > 0,
             has_response: row.response_bytes > 0,
             generated: row.completion_tokens.unwrap_or(0) > 0 || row.response_bytes > 0,
             outcome: row.outcome,
-            response_state: row.response_state,
             t_end: row.t_end,
         });
         Ok(())
@@ -336,11 +328,6 @@ pub fn least(a: Option<i64>, b: Option<i64>) -> Option<i64> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
-}
-
-/// Whether a name is known.
-pub fn is_known(number: u32) -> bool {
-    number != NONE
 }
 
 fn new_source(number: usize, display: &str) -> SourceRow {

@@ -22,13 +22,13 @@ pub struct Input {
     pub place: Place,
 }
 
-/// Expands files, folders, globs and `-`. The order is that of the arguments, sorted inside each;
-/// a file named twice comes once.
+/// Expands files, folders, globs and `-`, sorted by path whatever the order of the arguments; a
+/// file named twice comes once.
 ///
 /// # Errors
 /// A failure of kind nothing-to-audit where an argument matches nothing.
 pub fn discover(arguments: &[String]) -> Result<Vec<Input>> {
-    let mut inputs: Vec<Input> = Vec::new();
+    let mut inputs = std::collections::BTreeSet::new();
     for argument in arguments {
         let found = expand(argument)?;
         if found.is_empty() {
@@ -39,13 +39,9 @@ pub fn discover(arguments: &[String]) -> Result<Vec<Input>> {
                 ),
             ));
         }
-        for input in found {
-            if !inputs.contains(&input) {
-                inputs.push(input);
-            }
-        }
+        inputs.extend(found);
     }
-    Ok(inputs)
+    Ok(inputs.into_iter().collect())
 }
 
 fn expand(argument: &str) -> Result<Vec<Input>> {

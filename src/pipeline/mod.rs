@@ -3,6 +3,7 @@
 pub mod assemble;
 pub mod calls;
 pub mod collect;
+pub mod corpus;
 pub mod detect;
 pub mod discover;
 pub mod draft;

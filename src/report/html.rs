@@ -16,10 +16,6 @@ struct Page {
 }
 
 impl Render for Html {
-    fn name(&self) -> &'static str {
-        "html"
-    }
-
     fn file_name(&self) -> &'static str {
         "report.html"
     }

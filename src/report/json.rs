@@ -8,10 +8,6 @@ use std::fmt::Write;
 pub struct Json;
 
 impl Render for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
     fn file_name(&self) -> &'static str {
         "report.json"
     }

@@ -11,10 +11,6 @@ const SCHEMES: [&str; 6] = ["mailto", "xmpp", "javascript", "data", "vbscript", 
 pub struct Markdown;
 
 impl Render for Markdown {
-    fn name(&self) -> &'static str {
-        "md"
-    }
-
     fn file_name(&self) -> &'static str {
         "report.md"
     }

@@ -4,7 +4,6 @@
 //! [`RENDERERS`]. A new format is a new file and one line in that table. HTML and Markdown are
 //! two dresses of the same [`view`], so that they cannot disagree.
 
-pub mod fill;
 pub mod finding;
 mod finish;
 mod html;
@@ -18,16 +17,12 @@ mod view;
 mod wording;
 
 pub use model::Report;
-pub use wording::verdict_sentence;
 
 /// Most findings that a report shows; the rest stand in `findings.jsonl` and the case's table.
 pub const MAX_FINDINGS: usize = 1_000;
 
 /// A report format.
 pub trait Render: Sync {
-    /// Name on the command line.
-    fn name(&self) -> &'static str;
-
     /// Name of the file in the case folder.
     fn file_name(&self) -> &'static str;
 
@@ -37,14 +32,6 @@ pub trait Render: Sync {
 
 /// Every format, in the order they are written.
 pub const RENDERERS: &[&dyn Render] = &[&html::Html, &markdown::Markdown, &json::Json];
-
-/// The format with this name.
-pub fn renderer(name: &str) -> Option<&'static dyn Render> {
-    RENDERERS
-        .iter()
-        .copied()
-        .find(|format| format.name() == name)
-}
 
 #[cfg(test)]
 mod tests;

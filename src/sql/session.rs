@@ -161,12 +161,6 @@ impl CaseSession {
         &self.catalog
     }
 
-    /// The tables that can be read now, in the order of the pipeline.
-    pub fn tables(&self) -> Vec<Table> {
-        let known = |t: &Table| self.context.table_exist(t.as_str()).unwrap_or(false);
-        Table::ALL.into_iter().filter(known).collect()
-    }
-
     fn register_folder(&self, table: Table, folder: &Path) -> anyhow::Result<()> {
         let mut listing =
             ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");

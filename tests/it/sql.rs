@@ -1,5 +1,6 @@
 //! `sql`, `rules` and `query` as a person calls them: a case on disk, the real program.
 
+// A test that cannot go on has failed.
 #![allow(clippy::unwrap_used)]
 
 use pentimento_store::case::CaseFolder;

@@ -4,6 +4,7 @@
 //! Unix epoch, UTC. Token counts are null where the source does not know them: a zero that a source
 //! writes for "unknown" must not arrive here as a zero.
 
+pub use crate::record::{RecordKind, RejectReason};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -464,65 +465,4 @@ pub struct Exchange {
     pub reasoning: Option<FieldText>,
     /// Tool-call names and arguments of the response, one part each.
     pub tool: Option<FieldText>,
-}
-
-/// What a record turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordKind {
-    /// It gave at least one exchange.
-    Exchange,
-    /// A known engine or platform event.
-    Event,
-    /// A known line that is neither.
-    Other,
-}
-
-/// Why bytes could not become an exchange. The name is stored; no content is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RejectReason {
-    /// Not valid JSON.
-    InvalidJson,
-    /// Valid JSON, but no object of a known shape.
-    UnknownShape,
-    /// A needed field is missing or of the wrong type.
-    InvalidField,
-    /// Not UTF-8 where text is expected.
-    InvalidUtf8,
-    /// Longer than the record limit.
-    TooLong,
-    /// Nested deeper than the limit.
-    TooDeep,
-    /// The source ends inside the record.
-    Truncated,
-    /// The compressed stream is damaged from here on.
-    CorruptStream,
-    /// The file could not be opened or read.
-    Unreadable,
-    /// No format fits the source.
-    UnknownFormat,
-    /// The decoded bytes exceed the allowed ratio to the compressed ones.
-    RatioLimit,
-    /// The source holds no byte.
-    Empty,
-}
-
-impl RejectReason {
-    /// The name used in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RejectReason::InvalidJson => "invalid_json",
-            RejectReason::UnknownShape => "unknown_shape",
-            RejectReason::InvalidField => "invalid_field",
-            RejectReason::InvalidUtf8 => "invalid_utf8",
-            RejectReason::TooLong => "too_long",
-            RejectReason::TooDeep => "too_deep",
-            RejectReason::Truncated => "truncated",
-            RejectReason::CorruptStream => "corrupt_stream",
-            RejectReason::Unreadable => "unreadable",
-            RejectReason::UnknownFormat => "unknown_format",
-            RejectReason::RatioLimit => "ratio_limit",
-            RejectReason::Empty => "empty",
-        }
-    }
 }

@@ -8,6 +8,7 @@ pub mod exchange;
 pub mod format;
 pub mod link;
 pub mod overlap;
+pub mod record;
 #[cfg(feature = "synth")]
 pub mod synth;
 pub mod text;

@@ -43,7 +43,8 @@ pub struct LinkKey {
 /// The key under which an id meets equal ids.
 ///
 /// Request ids travel under different names (a gateway's log id becomes the engine's rid), so they
-/// share one namespace; rooms, batch lines and spans have their own, since small numbers would meet.
+/// share one namespace; rooms, batch lines and spans have their own, since small numbers would
+/// meet.
 pub fn link_key(kind: CorrelationKind, value: &str) -> Option<u128> {
     let namespace: &[u8] = match kind {
         CorrelationKind::BootstrapRoom => b"room\0",

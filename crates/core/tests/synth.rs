@@ -1,5 +1,6 @@
 //! The generated incident: exact counts, same bytes, and labels that tell the truth.
 #![cfg(feature = "synth")]
+// A test that cannot go on has failed.
 #![allow(clippy::unwrap_used)]
 
 use pentimento_core::synth::{

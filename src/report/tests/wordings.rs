@@ -150,7 +150,7 @@ fn unfit_logs_are_not_assessable() {
                 .unwrap()
                 .to_lowercase();
             for bad in ["no leak", "no foreign text found in", "nothing to do now"] {
-                assert!(!text.contains(bad), "{name}, {}: {bad}", format.name());
+                assert!(!text.contains(bad), "{name}, {}: {bad}", format.file_name());
             }
             assert!(text.contains("not assessable"), "{name}");
         }
@@ -242,7 +242,7 @@ fn every_part_of_the_model_is_shown() {
             assert!(
                 plain.contains(word.as_str()),
                 "{} lacks {word}",
-                format.name()
+                format.file_name()
             );
         }
     }

@@ -114,6 +114,21 @@ fn own_history_contaminated_by_an_earlier_leak() {
 }
 
 #[test]
+fn a_retry_of_a_short_leak_is_judged_like_the_first() {
+    // The windows that straddle the ends of the leak were first met in tenant 2's own answer and
+    // owe nobody anything. They must not explain the leak's edges: thirteen words would shrink to
+    // three, and every retry of a short leak would vanish.
+    let answer = format!("now our own words stand here {SECRET} and more own words end it");
+    let mut items = [
+        exchange(0, 1, 0, &format!("note {SECRET}!"), "thanks"),
+        exchange(1, 2, 60, "hello", &answer),
+        exchange(2, 2, 120, "hello", &answer),
+    ];
+    let found = short(&rows(&mut items));
+    assert_eq!(found, [(1, 0, 13, 13, 1, true), (2, 0, 13, 13, 1, true)]);
+}
+
+#[test]
 fn own_earlier_text_explains() {
     let mut items = [
         exchange(0, 2, 0, SECRET, "ok"),

@@ -164,8 +164,24 @@ pub(super) enum Answer {
     Undecided,
     /// It explains the tokens under it.
     Explained,
-    /// It does not; these other tenants carry it independently (ascending).
+    /// The own tenant first met it in an answer that owed it to nobody: it explains the tokens
+    /// under it that no [`Answer::Owed`] window holds. Other carriers as below.
+    OwnAnswer(Box<[u32]>),
+    /// The own tenant first met it in an answer, after another tenant's prompt. Other carriers as
+    /// below.
+    Owed(Box<[u32]>),
+    /// The own tenant does not carry it; these other tenants do independently (ascending).
     Carriers(Box<[u32]>),
+}
+
+impl Answer {
+    /// The other tenants that carry the window; `None` where that was not asked.
+    pub(super) fn carriers(&self) -> Option<&[u32]> {
+        match self {
+            Answer::Undecided | Answer::Explained => None,
+            Answer::OwnAnswer(c) | Answer::Owed(c) | Answer::Carriers(c) => Some(c),
+        }
+    }
 }
 
 /// A judged text, as far as cells are asked about it.
@@ -233,6 +249,7 @@ impl<'a> Line<'a> {
         let cells = &self.cells[self.cells.partition_point(|c| c.from < asker.from)..];
         let mut seen = Seen::default();
         let mut carriers: Vec<u32> = Vec::new();
+        let mut own: fn(Box<[u32]>) -> Answer = Answer::Carriers;
         for (at, cell) in cells.iter().enumerate() {
             if cell.from > asker.to || seen.len() >= self.tenants {
                 break;
@@ -248,9 +265,14 @@ impl<'a> Line<'a> {
                     continue;
                 }
                 if f.tenant == asker.tenant {
-                    if at.0 <= asker.t1 && independent(cells, asker, f.tenant, at) {
-                        return Answer::Explained;
+                    if at.0 > asker.t1 {
+                        continue;
                     }
+                    own = match independent(cells, asker, f.tenant, at) {
+                        true if !at.1 => return Answer::Explained,
+                        true => Answer::OwnAnswer,
+                        false => Answer::Owed,
+                    };
                 } else if independent(cells, asker, f.tenant, at) {
                     carriers.push(f.tenant);
                     if carriers.len() > asker.max_tenants {
@@ -259,14 +281,14 @@ impl<'a> Line<'a> {
                 }
             }
             if cell.floor != NEVER && cell.floor.0 <= asker.to {
-                if !rest_owes(cells, at, asker, &seen) {
+                if !seen.holds(asker.tenant) || !rest_owes(cells, at, asker, &seen) {
                     return Answer::Undecided;
                 }
                 break;
             }
         }
         carriers.sort_unstable();
-        Answer::Carriers(carriers.into())
+        own(carriers.into())
     }
 }
 

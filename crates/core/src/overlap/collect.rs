@@ -385,16 +385,37 @@ impl Member {
         place.ok().map(|p| &self.answers[p])
     }
 
-    fn decide(mut self, store_weight: u32) -> Option<Decided> {
-        let mut explained = std::mem::take(&mut self.active.own);
-        let tokens = std::mem::take(&mut self.active.tokens);
+    /// Visits once each token under a window of some kind.
+    fn mark(&self, tokens: &Tokens, kind: impl Fn(&Answer) -> bool, mut each: impl FnMut(usize)) {
         let mut marked = 0;
-        for_each(&tokens, |w| {
-            if self.answer(w.from) == Some(&Answer::Explained) {
-                explained[(w.from as usize).max(marked)..w.to as usize].fill(true);
+        for_each(tokens, |w| {
+            if self.answer(w.from).is_some_and(&kind) {
+                ((w.from as usize).max(marked)..w.to as usize).for_each(&mut each);
                 marked = w.to as usize;
             }
         });
+    }
+
+    fn decide(mut self, store_weight: u32) -> Option<Decided> {
+        let mut explained = std::mem::take(&mut self.active.own);
+        let tokens = std::mem::take(&mut self.active.tokens);
+        // What an answer brought from elsewhere stays foreign in the next answer, its edges too.
+        let mut owed = vec![false; explained.len()];
+        self.mark(
+            &tokens,
+            |a| matches!(a, Answer::Owed(_)),
+            |t| owed[t] = true,
+        );
+        self.mark(
+            &tokens,
+            |a| matches!(a, Answer::Explained),
+            |t| explained[t] = true,
+        );
+        self.mark(
+            &tokens,
+            |a| matches!(a, Answer::OwnAnswer(_)),
+            |t| explained[t] |= !owed[t],
+        );
         if heavy_segments(&tokens, &explained, store_weight).is_empty() {
             return None;
         }
@@ -403,8 +424,8 @@ impl Member {
             if explained[w.from as usize..w.to as usize].iter().all(|e| *e) {
                 return;
             }
-            if let Some(Answer::Carriers(carriers)) = self.answer(w.from) {
-                novel.push((w, carriers.clone()));
+            if let Some(carriers) = self.answer(w.from).and_then(Answer::carriers) {
+                novel.push((w, carriers.into()));
             }
         });
         Some(Decided {

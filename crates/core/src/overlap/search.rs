@@ -18,7 +18,8 @@ use std::sync::Arc;
 ///
 /// ```text
 /// while let Some(kind) = search.next_pass() {
-///     for each exchange, on any thread: if search.wants(x) { search.scan(x, &fields, &mut partial) }
+///     for each exchange x, on any thread:
+///         if search.wants(x) { search.scan(x, &fields, &mut partial) }
 ///     search.absorb(partial), for every partial, in any split and as often as is convenient
 ///     search.end_pass()
 /// }

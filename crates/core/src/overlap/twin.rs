@@ -110,6 +110,19 @@ fn holds(text: &Tokens, other: &Tokens, from: usize, to: usize) -> bool {
     })
 }
 
+/// How the tenant of the judged answer stands to a window.
+#[derive(Clone, Copy)]
+enum Own {
+    /// It does not hold it in time.
+    Nothing,
+    /// A prompt of its own was first.
+    Wrote,
+    /// An answer to it was first, and owed it to nobody.
+    Answered,
+    /// An answer to it was first, after another tenant's prompt.
+    Owes,
+}
+
 impl Corpus<'_> {
     fn judged(&self) -> Vec<Judged> {
         let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -155,8 +168,8 @@ impl Corpus<'_> {
         s.tenant.is_some() && s.t_start.is_some_and(|t| from <= t && t <= to)
     }
 
-    /// The tenants that carry a window independently, T's with the time.
-    fn carriers(&self, judged: &Judged, stands: &[Stand]) -> (BTreeSet<u32>, bool) {
+    /// The tenants that carry a window independently, and how T itself stands to it.
+    fn carriers(&self, judged: &Judged, stands: &[Stand]) -> (BTreeSet<u32>, Own) {
         let in_range: Vec<&Stand> = stands
             .iter()
             .filter(|s| self.in_range(judged, s.exchange))
@@ -178,15 +191,20 @@ impl Corpus<'_> {
             }
         }
         let mut others = BTreeSet::new();
-        let mut own = false;
+        let mut own = Own::Nothing;
         for (&tenant, &(t, side, existed)) in &first {
             let independent = side == 0
                 || !in_range.iter().any(|y| {
                     let s = &self.subjects[y.exchange];
                     y.prompt && s.tenant != Some(tenant) && s.t_start.unwrap() <= existed
                 });
-            if independent && tenant == judged.tenant {
-                own = t <= judged.t1;
+            if tenant == judged.tenant {
+                own = match (independent, side) {
+                    _ if t > judged.t1 => Own::Nothing,
+                    (true, 0) => Own::Wrote,
+                    (true, _) => Own::Answered,
+                    (false, _) => Own::Owes,
+                };
             } else if independent {
                 others.insert(tenant);
             }
@@ -197,6 +215,8 @@ impl Corpus<'_> {
     fn rows_of(&self, judged: &Judged, rows: &mut Vec<Row>) {
         let text = &self.tokens[judged.exchange][judged.field as usize];
         let mut explained = vec![false; text.len()];
+        let mut owed = vec![false; text.len()];
+        let mut answered = Vec::new();
         let mut carriers = BTreeMap::new();
         for from in 0..text.len() {
             let Some(to) = window(text, from) else {
@@ -216,10 +236,18 @@ impl Corpus<'_> {
                 .iter()
                 .any(|s| s.prompt && self.subjects[s.exchange].call == judged.call);
             let (others, own) = self.carriers(judged, &stands);
-            if own_prompt || own || others.len() > self.settings.max_tenants as usize {
-                explained[from..to].fill(true);
+            let common = others.len() > self.settings.max_tenants as usize;
+            match own {
+                _ if own_prompt || common => explained[from..to].fill(true),
+                Own::Wrote => explained[from..to].fill(true),
+                Own::Answered => answered.push((from, to)),
+                Own::Owes => owed[from..to].fill(true),
+                Own::Nothing => {}
             }
             carriers.insert((from, to), others);
+        }
+        for token in answered.into_iter().flat_map(|(from, to)| from..to) {
+            explained[token] |= !owed[token];
         }
         let mut kept: Vec<Kept> = Vec::new();
         for source in 0..self.subjects.len() {

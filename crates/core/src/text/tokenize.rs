@@ -420,7 +420,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn equals_the_twin(text in pieces(), cuts in prop::collection::vec((0usize..80, 0usize..4), 0..4)) {
+        fn equals_the_twin(
+            text in pieces(),
+            cuts in prop::collection::vec((0usize..80, 0usize..4), 0..4),
+        ) {
             let mut field = FieldText::of(text);
             let mut from = 0;
             for (skip, length) in cuts {

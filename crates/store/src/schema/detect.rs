@@ -55,7 +55,7 @@ table! {
         /// Tokens of it that are neither the receiver's own nor common
         #[unit = "tokens"]
         pub novel_tokens: i64,
-        /// Weight of the novel tokens: rare ones weigh more
+        /// Weight of the novel tokens in half-words: a word counts 2, a character of CJK or Thai 1
         pub novel_weight: i64,
         /// Independent carriers: tenants that wrote the novel text first themselves
         #[unit = "tenants"]

@@ -138,6 +138,8 @@ table! {
         pub extra: Option<String>,
         /// The client-facing exchange of its call that handed something over
         pub delivered: bool,
+        /// Written by the role of its call that is closest to the client, refusals included
+        pub client_facing: bool,
         /// Why it stands outside the count: internal, researcher; null where it does not
         pub excluded: Option<Word>,
         /// Id of one prefill/decode hand-over, as decimal text
@@ -176,5 +178,71 @@ table! {
         pub field: Word,
         /// The text
         pub text: PrivateText,
+    }
+}
+
+impl ExchangeRow {
+    /// A row of which nothing is known yet.
+    pub fn blank() -> ExchangeRow {
+        ExchangeRow {
+            exchange_id: String::new(),
+            request_id: None,
+            call_id: String::new(),
+            source_id: String::new(),
+            source_offset: 0,
+            source_length: 0,
+            source_index: 0,
+            source_format: "".into(),
+            role: Role::Unified,
+            tenant: None,
+            tenant_kind: None,
+            tenant_candidates: Vec::new(),
+            model: None,
+            model_raw: None,
+            deployment: None,
+            node: None,
+            engine: None,
+            engine_version: None,
+            t_start: None,
+            t_first_token: None,
+            t_end: None,
+            t_zone: TimeZoneSource::default(),
+            http_status: None,
+            outcome: Outcome::default(),
+            finish_reason: None,
+            prompt_tokens: None,
+            completion_tokens: None,
+            cached_tokens: None,
+            tokens_source: None,
+            prompt_bytes: 0,
+            response_bytes: 0,
+            prompt_hmac: None,
+            response_hmac: None,
+            reject_at_tokens: None,
+            reject_at_max_tokens: None,
+            pool_tokens: None,
+            window_tokens: None,
+            capacity_id: None,
+            capacity_match: "none".into(),
+            choice: 0,
+            in_window: true,
+            modalities: Modalities::default(),
+            prompt_state: ContentState::default(),
+            response_state: ContentState::default(),
+            correlation: Vec::new(),
+            spec_accept_length: None,
+            cache_hit: None,
+            extra: None,
+            delivered: false,
+            client_facing: false,
+            excluded: None,
+            bootstrap_room: None,
+            own_prompt_complete: false,
+            foreign_exchanges: 0,
+            judged: false,
+            unjudged_reason: None,
+            collision_id: None,
+            collision_reason: None,
+        }
     }
 }

@@ -24,7 +24,7 @@ table! {
     /// One input with its tally.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct SourceRow in Sources {
-        /// s0001 and on, in the order of the sorted inputs
+        /// s0001 and on, in the order of the sorted paths
         pub source_id: String,
         /// The path as given, safe to show
         pub path: String,
@@ -101,7 +101,7 @@ table! {
         #[unit = "bytes"]
         pub length: i64,
         /// Why: invalid_json, unknown_shape, invalid_field, invalid_utf8, too_long, too_deep,
-        /// truncated, corrupt_stream, unreadable, unknown_format, ratio_limit
+        /// truncated, corrupt_stream, unreadable, unknown_format, ratio_limit, empty
         pub reason: RejectReason,
         /// BLAKE3 of the bytes, hex
         pub digest: String,

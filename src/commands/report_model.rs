@@ -1,11 +1,11 @@
 //! From the case's query results to the report model.
 
-use super::finding::{Finding, FindingList, Locator, OverlapFacts, RuleRow};
-use super::model::*;
-use super::{MAX_FINDINGS, Report};
 use crate::fitness::Fitness;
 use crate::outcome::Outcome;
 use crate::pipeline::ingest::Ingested;
+use crate::report::finding::{Finding, FindingList, Locator, OverlapFacts, RuleRow};
+use crate::report::model::*;
+use crate::report::{MAX_FINDINGS, Report};
 use crate::settings::AuditSettings;
 use crate::sql::findings::RuleRun;
 use crate::sql::json::Object;

@@ -1,0 +1,250 @@
+//! The exchanges of a case as the text operators see them: where each lies, whose it is, and which
+//! memory answered it.
+
+use super::discover::Input;
+use super::intern::{Interner, known};
+use anyhow::{Context, Result};
+use pentimento_core::exchange::Role;
+use pentimento_core::overlap::{Row, Subject};
+use pentimento_store::case::CaseFolder;
+use pentimento_store::reader::read_rows;
+use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow};
+use std::collections::BTreeMap;
+
+/// Where an exchange is: (source number, offset, index in its record) → its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Locator {
+    /// Offset of the record in the decoded source.
+    pub offset: u64,
+    /// Index of the exchange in its record.
+    pub index: u32,
+    /// The exchange's number.
+    pub exchange: u32,
+}
+
+/// What detect keeps of each exchange.
+pub struct Corpus {
+    /// What the overlap search knows of each exchange.
+    pub subjects: Vec<Subject>,
+    /// Exchange ids.
+    pub ids: Vec<String>,
+    memory_nodes: Vec<u32>,
+    tenants: Vec<String>,
+    /// Per source, ascending.
+    pub locators: Vec<Vec<Locator>>,
+    /// The sources.
+    pub inputs: Vec<Input>,
+}
+
+/// The exchanges of one record.
+pub fn at(locators: &[Locator], offset: u64) -> &[Locator] {
+    let from = locators.partition_point(|l| l.offset < offset);
+    let to = from + locators[from..].partition_point(|l| l.offset == offset);
+    &locators[from..to]
+}
+
+impl Corpus {
+    /// Reads `sources` and `exchanges` of a case.
+    ///
+    /// # Errors
+    /// Where a table cannot be read or names what is not there.
+    pub fn read(case: &CaseFolder, inputs: &[Input]) -> Result<Corpus> {
+        let tables = case.tables();
+        let mut source_numbers = BTreeMap::new();
+        for row in read_rows::<SourceRow>(&tables)? {
+            source_numbers.insert(row?.source_id, source_numbers.len());
+        }
+        anyhow::ensure!(
+            source_numbers.len() == inputs.len(),
+            "{} sources are in the case, {} inputs were read: please report this",
+            source_numbers.len(),
+            inputs.len()
+        );
+        let mut reading = Reading {
+            corpus: Corpus {
+                subjects: Vec::new(),
+                ids: Vec::new(),
+                memory_nodes: Vec::new(),
+                tenants: Vec::new(),
+                locators: vec![Vec::new(); inputs.len()],
+                inputs: inputs.to_vec(),
+            },
+            tenants: Interner::default(),
+            calls: Interner::default(),
+            nodes: Interner::default(),
+        };
+        for row in read_rows::<ExchangeRow>(&tables)? {
+            let row = row?;
+            let source = *source_numbers
+                .get(&row.source_id)
+                .context("an exchange names a source that is not in the case")?;
+            reading.take(&row, source)?;
+        }
+        Ok(reading.finish())
+    }
+
+    /// A row of the search as a row of `overlaps`.
+    pub fn overlap_row(&self, row: &Row) -> OverlapRow {
+        let tenant = |n: u32| self.tenants.get(n as usize).cloned();
+        let node = |e: u32| known(self.memory_nodes[e as usize]);
+        let same_share_group = match (node(row.exchange), node(row.source_exchange)) {
+            (Some(a), Some(b)) => Some(a == b),
+            _ => None,
+        };
+        OverlapRow {
+            exchange_id: self.ids[row.exchange as usize].clone(),
+            source_exchange_id: self.ids[row.source_exchange as usize].clone(),
+            tenant: tenant(row.tenant),
+            source_tenant: tenant(row.source_tenant),
+            source_side: row.source_field.side().into(),
+            source_field: row.source_field.as_str().into(),
+            field: row.field.as_str().into(),
+            response_start: i64::from(row.response_start),
+            response_end: i64::from(row.response_end),
+            source_start: i64::from(row.source_start),
+            source_end: i64::from(row.source_end),
+            tokens: i64::from(row.tokens),
+            novel_tokens: i64::from(row.novel_tokens),
+            novel_weight: i64::from(row.novel_weight),
+            carriers: i64::from(row.carriers),
+            source_carries: row.source_carries,
+            surprise_millibits: None,
+            lag_ms: Some(row.lag_ms),
+            order: row.order.as_str().into(),
+            same_share_group,
+            at_cut: row.at_cut,
+            span_hmac: row.span_hmac.iter().map(|b| format!("{b:02x}")).collect(),
+        }
+    }
+}
+
+struct Reading {
+    corpus: Corpus,
+    tenants: Interner,
+    calls: Interner,
+    nodes: Interner,
+}
+
+impl Reading {
+    fn take(&mut self, row: &ExchangeRow, source: usize) -> Result<()> {
+        let exchange = u32::try_from(self.corpus.ids.len()).context("more than 2^32 exchanges")?;
+        self.corpus.subjects.push(Subject {
+            call: self.calls.number(Some(&row.call_id)),
+            tenant: known(self.tenants.number(row.tenant.as_deref())),
+            role: row.role,
+            choice: row.choice as u32,
+            t_start: row.t_start,
+            t_end: row.t_end,
+            id_rank: 0,
+            judge: row.judged,
+        });
+        // The memory that an answer was computed in is its decode node's.
+        let node = if row.role == Role::Prefill {
+            None
+        } else {
+            row.node.as_deref()
+        };
+        self.corpus.memory_nodes.push(self.nodes.number(node));
+        self.corpus.locators[source].push(Locator {
+            offset: row.source_offset as u64,
+            index: row.source_index as u32,
+            exchange,
+        });
+        self.corpus.ids.push(row.exchange_id.clone());
+        Ok(())
+    }
+
+    fn finish(self) -> Corpus {
+        let mut corpus = self.corpus;
+        corpus.locators.iter_mut().for_each(|l| l.sort_unstable());
+        rank_ids(&mut corpus);
+        rank_tenants(&mut corpus, &self.tenants);
+        number_deliveries(&mut corpus);
+        share_nodes(&mut corpus);
+        corpus
+    }
+}
+
+fn rank_ids(corpus: &mut Corpus) {
+    let mut order: Vec<u32> = (0..corpus.ids.len() as u32).collect();
+    order.sort_by(|&a, &b| corpus.ids[a as usize].cmp(&corpus.ids[b as usize]));
+    for (rank, exchange) in order.into_iter().enumerate() {
+        corpus.subjects[exchange as usize].id_rank = rank as u32;
+    }
+}
+
+/// Tenants are numbered in the order of their names, so that no order depends on the input's.
+fn rank_tenants(corpus: &mut Corpus, tenants: &Interner) {
+    let mut names: Vec<(String, u32)> = (0..tenants.len() as u32)
+        .filter_map(|n| tenants.name(n).map(|name| (name.to_string(), n)))
+        .collect();
+    names.sort();
+    let mut rank = vec![0u32; tenants.len()];
+    for (r, (_, n)) in names.iter().enumerate() {
+        rank[*n as usize] = r as u32;
+    }
+    for subject in &mut corpus.subjects {
+        subject.tenant = subject.tenant.map(|n| rank[n as usize]);
+    }
+    corpus.tenants = names.into_iter().map(|(name, _)| name).collect();
+}
+
+/// Exchanges of one call, in groups.
+fn by_call(subjects: &[Subject]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..subjects.len() as u32).collect();
+    order.sort_by_key(|&i| {
+        let s = &subjects[i as usize];
+        (s.call, s.role, s.t_start, s.id_rank)
+    });
+    order
+}
+
+/// A text is judged once per delivered choice: where a call handed over several answers of one
+/// choice (attempts), each is numbered as a choice of its own; other roles' records of that choice
+/// stand for the first.
+fn number_deliveries(corpus: &mut Corpus) {
+    let order = by_call(&corpus.subjects);
+    let mut slots: Vec<u32> = corpus.subjects.iter().map(|s| s.choice).collect();
+    for group in order
+        .chunk_by(|&a, &b| corpus.subjects[a as usize].call == corpus.subjects[b as usize].call)
+    {
+        let facing = corpus.subjects[group[0] as usize].role;
+        let mut attempts: BTreeMap<u32, u32> = BTreeMap::new();
+        for &i in group {
+            let subject = &corpus.subjects[i as usize];
+            let mut slot = subject.choice.saturating_mul(ATTEMPTS);
+            if subject.role == facing && subject.judge {
+                let attempt = attempts.entry(subject.choice).or_insert(0);
+                slot = slot.saturating_add(*attempt);
+                *attempt += 1;
+            }
+            slots[i as usize] = slot;
+        }
+    }
+    for (subject, slot) in corpus.subjects.iter_mut().zip(slots) {
+        subject.choice = slot;
+    }
+}
+
+/// More than the attempts that a call may have, so that slots of two choices never meet.
+const ATTEMPTS: u32 = 1024;
+
+/// A gateway seldom knows the node; the decode record of its call does.
+fn share_nodes(corpus: &mut Corpus) {
+    let order = by_call(&corpus.subjects);
+    for group in order
+        .chunk_by(|&a, &b| corpus.subjects[a as usize].call == corpus.subjects[b as usize].call)
+    {
+        let engine = |role: Role| {
+            group
+                .iter()
+                .filter(|&&i| corpus.subjects[i as usize].role == role)
+                .find_map(|&i| known(corpus.memory_nodes[i as usize]))
+        };
+        if let Some(node) = engine(Role::Decode).or_else(|| engine(Role::Unified)) {
+            for &i in group {
+                corpus.memory_nodes[i as usize] = node;
+            }
+        }
+    }
+}
