@@ -132,9 +132,7 @@ impl TenantPolicy {
             Some((to.as_str(), c.kind.as_str()))
         });
         let anything = |kind: &str| kind.starts_with("header:") || kind.starts_with("label:");
-        let usual = |c: &&&TenantCandidate| {
-            !anything(&c.kind) || self.priority.iter().any(|p| *p == c.kind)
-        };
+        let usual = |c: &&&TenantCandidate| !anything(&c.kind) || self.priority.contains(&c.kind);
         let first = order.iter().find(usual);
         mapped.or_else(|| first.map(|c| (c.value.as_str(), c.kind.as_str())))
     }

@@ -241,7 +241,7 @@ fn safe_value(value: String, key: &[u8; 32]) -> String {
         .filter(|w| !w.is_empty());
     // A name without spaces, such as an id with dashes, is no text however many parts it has.
     let text = value.contains(char::is_whitespace) && words.count() >= FIRST_TEXT_WORDS;
-    let dense = value.chars().any(|c| !c.is_ascii()) && value.chars().count() > MAX_KEY_BYTES / 2;
+    let dense = !value.is_ascii() && value.chars().count() > MAX_KEY_BYTES / 2;
     if text || dense || value.len() > 4 * MAX_KEY_BYTES {
         format!("hmac:{}", keyed_hash(key, "value", value.as_bytes()))
     } else {

@@ -215,3 +215,16 @@ fn fail_on_and_exit_zero_move_the_exit_code() {
         assert_eq!(audit.json("case.json")["exit_code"], code, "{flags:?}");
     }
 }
+
+#[test]
+fn an_earlier_case_among_the_logs_is_no_log() {
+    let lab = lab();
+    let case = lab.text("logs/case");
+    for _ in 0..2 {
+        let audit = lab.audit(&["--case", &case]).ends_with(0);
+        assert_eq!(audit.sources().len(), 1);
+        assert!(lab.path("logs/case.key").exists());
+    }
+    let done = pentimento(&["audit", &case, "--case", &lab.text("other")]);
+    assert_eq!(done.status.code(), Some(5), "{}", stderr(&done));
+}

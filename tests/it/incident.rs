@@ -129,12 +129,6 @@ fn without_leaks_the_exposure_is_still_reported() {
     let sentence = audit.file("report.md");
     assert!(!sentence.contains("**Foreign text found"), "{sentence}");
     let audit = lab.audit(&["--fail-on", "critical"]);
-    let criticals = audit
-        .findings()
-        .iter()
-        .filter(|f| f.severity == "critical")
-        .count();
-    // Only the operator's own reproductions can be critical here.
-    let expected = if criticals > 0 { 3 } else { 0 };
-    assert_eq!(audit.code(), expected, "{}", audit.said());
+    assert!(audit.findings().iter().all(|f| f.severity != "critical"));
+    assert_ne!(audit.code(), 3, "{}", audit.said());
 }

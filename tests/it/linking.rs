@@ -24,12 +24,10 @@ fn call_of(audit: &Audit, request_id: &str) -> String {
     audit.exchange(request_id).call_id
 }
 
-#[test]
-fn gateway_prefill_and_decode_are_one_call_with_one_verdict() {
+/// One leaking call as three logs tell it, a bystander, and the source.
+fn triple(room: u64) -> Lab {
     let lab = Lab::new();
     let (leaked, own) = (words(1, 40), words(2, 40));
-    // Above 2^53: a room that passed through a float would meet its neighbour's.
-    let room = 9_007_199_254_740_993_u64;
     let leak = exchange("gw-leak", "bolt", "06:30:00", &own, &leaked);
     lab.log(
         "gateway.jsonl",
@@ -57,6 +55,14 @@ fn gateway_prefill_and_decode_are_one_call_with_one_verdict() {
         (1_000, 40),
     );
     lab.log("eu-decode-1_0.log", &[decode, other]);
+    lab
+}
+
+#[test]
+fn gateway_prefill_and_decode_are_one_call_with_one_verdict() {
+    // Above 2^53: a room that passed through a float would meet its neighbour's.
+    let room = 9_007_199_254_740_993_u64;
+    let lab = triple(room);
     let audit = lab.audit(&[]).ends_with(3);
     let call = call_of(&audit, "gw-leak");
     let mut members: Vec<_> = audit

@@ -236,52 +236,58 @@ fn a_configuration_that_is_wrong_ends_with_2() {
     lab.audit(&["--min-assessable", "7"]).ends_with(2);
 }
 
-#[test]
-fn the_window_judges_what_is_inside_and_reads_what_is_before() {
-    let lab = Lab::new();
+/// A leak, its source before the window, and records on every side of it.
+fn around_the_window() -> Vec<Value> {
     let leaked = words(7, 30);
-    let at = |id: &str, tenant: &str, t: &str, prompt: &str, response: &str| {
-        let record = exchange(id, tenant, "00:00:00", prompt, response);
-        with(record, json!({"t_start": t, "t_end": t}))
-    };
-    let records = [
-        at(
+    let table = [
+        (
             "old",
             "acme",
             "2026-08-28T09:00:00Z",
-            &words(1, 20),
-            &words(2, 20),
+            words(1, 20),
+            words(2, 20),
         ),
-        at("source", "acme", "2026-08-31T20:00:00Z", &leaked, "done"),
-        at(
+        (
+            "source",
+            "acme",
+            "2026-08-31T20:00:00Z",
+            leaked.clone(),
+            words(3, 3),
+        ),
+        (
             "back-leak",
             "crux",
             "2026-08-31T21:00:00Z",
-            &words(3, 20),
-            &leaked,
+            words(4, 20),
+            leaked.clone(),
         ),
-        at(
-            "leak",
-            "bolt",
-            "2026-09-01T06:00:00Z",
-            &words(4, 20),
-            &leaked,
-        ),
-        at(
+        ("leak", "bolt", "2026-09-01T06:00:00Z", words(5, 20), leaked),
+        (
             "edge",
             "crux",
             "2026-09-01T00:00:00Z",
-            &words(5, 20),
-            &words(6, 20),
+            words(6, 20),
+            words(8, 20),
         ),
-        at(
+        (
             "late",
             "crux",
             "2026-09-02T00:00:00Z",
-            &words(9, 20),
-            &words(10, 20),
+            words(9, 20),
+            words(10, 20),
         ),
     ];
+    let record = |(id, tenant, t, prompt, response): (&str, &str, &str, String, String)| {
+        let record = exchange(id, tenant, "00:00:00", &prompt, &response);
+        with(record, json!({"t_start": t, "t_end": t}))
+    };
+    table.into_iter().map(record).collect()
+}
+
+#[test]
+fn the_window_judges_what_is_inside_and_reads_what_is_before() {
+    let lab = Lab::new();
+    let records = around_the_window();
     lab.log("a.jsonl", &records);
     let window = ["--since", "2026-09-01", "--until", "2026-09-02"];
     let audit = lab.audit(&window).ends_with(3);

@@ -60,6 +60,7 @@ impl Garden {
 }
 
 fn native(g: &mut Garden) -> Vec<Value> {
+    let arguments = json!({"q": g.text("native call")}).to_string();
     let base = exchange("n-1", "acme", "08:00:00", "x", "y");
     let mut record = with(
         base,
@@ -69,7 +70,7 @@ fn native(g: &mut Garden) -> Vec<Value> {
                 {"role": "user", "content": [{"type": "text", "text": g.text("native part")}]},
                 {"role": "assistant", "content": g.text("native assistant"), "tool_calls": [
                     {"id": "t", "type": "function", "function":
-                        {"name": "f", "arguments": json!({"q": g.text("native call")}).to_string()}}]},
+                        {"name": "f", "arguments": arguments}}]},
                 {"role": "tool", "content": g.text("native tool result")},
             ],
             "response": g.text("native response"),
