@@ -53,6 +53,12 @@ impl Fitness {
                 self.triggered_incomplete
             ));
         }
+        if self.triggered_unassessed > 0 {
+            gaps.push(format!(
+                "{} responses at or over the engine's limit could not be assessed",
+                self.triggered_unassessed
+            ));
+        }
         let needed = limits.min_assessable * self.calls as f64;
         if self.calls == 0 {
             gaps.push("no delivered response is in the window".to_string());

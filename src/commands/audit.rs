@@ -10,7 +10,7 @@ use crate::pipeline::detect::{DetectJob, detect, keep_texts};
 use crate::pipeline::discover::{Input, discover};
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest, write_table};
 use crate::pipeline::scratch;
-use crate::progress::{Progress, human_bytes};
+use crate::progress::{Progress, ProgressMode, human_bytes};
 use crate::settings::{AuditSettings, Mode, Resources, load_config, window};
 use crate::sql::findings::RuleRun;
 use crate::sql::session::{CaseSession, SessionOptions, open_case};
@@ -264,7 +264,12 @@ impl Run<'_> {
             return;
         }
         self.progress.finish();
-        for line in closing_lines(self, ingested, verdicts, outcome) {
+        let lines = closing_lines(self, ingested, verdicts, outcome);
+        if self.settings.progress == ProgressMode::Json {
+            say(&serde_json::json!({ "stage": "done", "summary": lines }).to_string());
+            return;
+        }
+        for line in lines {
             say(&line);
         }
     }

@@ -103,12 +103,24 @@ pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDiges
             corpus: &corpus,
             locators: &corpus.locators[number],
         };
-        scan_source(input, &settings, false, progress, &work, |_, rows| {
-            for row in rows {
-                writer.push(&row)?;
-            }
-            Ok(())
-        })?;
+        let mut found = 0;
+        scan_source(
+            input,
+            &settings,
+            false,
+            progress,
+            &work,
+            |_, (rows, exchanges)| {
+                found += exchanges;
+                for row in rows {
+                    writer.push(&row)?;
+                }
+                Ok(())
+            },
+        )?;
+        if found != corpus.locators[number].len() {
+            return Err(changed(input));
+        }
     }
     Ok(TableDigest::from(&writer.finish()?))
 }
@@ -225,7 +237,8 @@ struct Texts<'a> {
 }
 
 impl BlockWork for Texts<'_> {
-    type Out = Vec<TextRow>;
+    /// Texts, and how many exchanges they are of.
+    type Out = (Vec<TextRow>, usize);
 
     fn work(
         &self,
@@ -234,6 +247,7 @@ impl BlockWork for Texts<'_> {
         context: &DecodeContext<'_>,
     ) -> Self::Out {
         let mut rows = Vec::new();
+        let mut found = 0;
         let mut exchanges = Vec::new();
         for span in &block.records {
             let here = at(self.locators, block.offset(span));
@@ -249,6 +263,7 @@ impl BlockWork for Texts<'_> {
                 let Some(e) = exchanges.get(locator.index as usize) else {
                     continue;
                 };
+                found += 1;
                 let fields = [
                     ("prompt", &e.prompt),
                     ("response", &e.response),
@@ -264,6 +279,6 @@ impl BlockWork for Texts<'_> {
                 }
             }
         }
-        rows
+        (rows, found)
     }
 }
