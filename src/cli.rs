@@ -48,7 +48,8 @@ enum Command {
 /// Flags of `audit`.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
-    /// Files, folders, globs, or - for standard input; .gz and .zst are recognised by content
+    /// Files, folders, globs, or - for standard input; .gz and .zst are recognised by content.
+    /// In folders, hidden files and earlier cases are passed over
     #[arg(required = true)]
     pub logs: Vec<String>,
     /// Case folder to write; the case key is kept beside it

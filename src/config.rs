@@ -114,7 +114,8 @@ impl TenantPolicy {
     /// The tenant of a record and the candidate kind it came from.
     ///
     /// A mapped candidate wins over any unmapped one, in order of priority: the mapping is what
-    /// the user knows, the priority only what is usual.
+    /// the user knows, the priority only what is usual. A header or a label that neither names is
+    /// no tenant: it may be anything, such as the name of the client program.
     pub fn choose<'a>(&'a self, candidates: &'a [TenantCandidate]) -> Option<(&'a str, &'a str)> {
         let rank = |kind: &str| {
             self.priority
@@ -130,7 +131,10 @@ impl TenantPolicy {
             let to = self.map.get(&key).or_else(|| self.map.get(&c.value))?;
             Some((to.as_str(), c.kind.as_str()))
         });
-        mapped.or_else(|| order.first().map(|c| (c.value.as_str(), c.kind.as_str())))
+        let anything = |kind: &str| kind.starts_with("header:") || kind.starts_with("label:");
+        let usual = |c: &&&TenantCandidate| !anything(&c.kind) || self.priority.contains(&c.kind);
+        let first = order.iter().find(usual);
+        mapped.or_else(|| first.map(|c| (c.value.as_str(), c.kind.as_str())))
     }
 
     /// `internal`, `researcher` or nothing.
@@ -502,6 +506,12 @@ mod tests {
         policy.map.insert("user:u1".into(), "acme".into());
         assert_eq!(policy.choose(&record), Some(("acme", "user")));
         assert_eq!(policy.choose(&[candidate("user", "")]), None);
+        let headers = [
+            candidate("header:user-agent", "curl/8"),
+            candidate("header:x-tenant-id", "t9"),
+        ];
+        assert_eq!(policy.choose(&headers), Some(("t9", "header:x-tenant-id")));
+        assert_eq!(policy.choose(&headers[..1]), None);
     }
 
     #[test]

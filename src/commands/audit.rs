@@ -8,7 +8,7 @@ use crate::fitness::{Fitness, FitnessLimits, outcome};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::detect::{DetectJob, detect, keep_texts};
-use crate::pipeline::discover::discover;
+use crate::pipeline::discover::{Input, discover};
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest, write_table};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, human_bytes};
@@ -65,7 +65,7 @@ pub fn run(args: AuditArgs) -> Result<Outcome> {
         &progress,
     )?;
     check_something_read(&ingested)?;
-    let result = run.detect_and_report(ingested);
+    let result = run.detect_and_report(&inputs, ingested);
     progress.finish();
     result
 }
@@ -79,8 +79,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn detect_and_report(&self, mut ingested: Ingested) -> Result<Outcome> {
+    fn detect_and_report(&self, inputs: &[Input], mut ingested: Ingested) -> Result<Outcome> {
         let job = DetectJob {
+            inputs,
             config: &self.settings.config,
             resources: self.settings.resources,
             case: self.case,
@@ -205,7 +206,10 @@ impl Run<'_> {
             },
             created_at: self.created_at.clone(),
             finished_at: now_rfc3339(),
-            arguments: std::env::args().collect(),
+            // A path need not be UTF-8.
+            arguments: std::env::args_os()
+                .map(|a| a.to_string_lossy().into_owned())
+                .collect(),
             config_blake3: self.settings.config.digest.clone(),
             settings: self.settings_listing(&parts.stats),
             rules: parts.rules,
@@ -434,6 +438,12 @@ fn resolve(args: AuditArgs) -> Result<AuditSettings> {
                 format!("{flag} {share} is no share: expected 0 to 1"),
             ));
         }
+    }
+    if args.case.to_str().is_none() {
+        return Err(failure(
+            FailureKind::Usage,
+            "--case must be UTF-8, which the SQL engine needs",
+        ));
     }
     let threads = match args.threads {
         Some(0) => return Err(failure(FailureKind::Usage, "--threads must be at least 1")),

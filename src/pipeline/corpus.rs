@@ -1,7 +1,7 @@
 //! The exchanges of a case as the text operators see them: where each lies, whose it is, and which
 //! memory answered it.
 
-use super::discover::{Input, Place};
+use super::discover::Input;
 use super::intern::{Interner, known};
 use anyhow::{Context, Result};
 use pentimento_core::exchange::Role;
@@ -10,7 +10,6 @@ use pentimento_store::case::CaseFolder;
 use pentimento_store::reader::read_rows;
 use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Where an exchange is: (source number, offset, index in its record) → its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,14 +48,18 @@ impl Corpus {
     ///
     /// # Errors
     /// Where a table cannot be read or names what is not there.
-    pub fn read(case: &CaseFolder) -> Result<Corpus> {
-        let mut inputs = Vec::new();
+    pub fn read(case: &CaseFolder, inputs: &[Input]) -> Result<Corpus> {
+        let tables = case.tables();
         let mut source_numbers = BTreeMap::new();
-        for row in read_rows::<SourceRow>(&case.tables())? {
-            let row = row?;
-            source_numbers.insert(row.source_id.clone(), inputs.len());
-            inputs.push(input_of(&row));
+        for row in read_rows::<SourceRow>(&tables)? {
+            source_numbers.insert(row?.source_id, source_numbers.len());
         }
+        anyhow::ensure!(
+            source_numbers.len() == inputs.len(),
+            "{} sources are in the case, {} inputs were read: please report this",
+            source_numbers.len(),
+            inputs.len()
+        );
         let mut reading = Reading {
             corpus: Corpus {
                 subjects: Vec::new(),
@@ -64,13 +67,13 @@ impl Corpus {
                 memory_nodes: Vec::new(),
                 tenants: Vec::new(),
                 locators: vec![Vec::new(); inputs.len()],
-                inputs,
+                inputs: inputs.to_vec(),
             },
             tenants: Interner::default(),
             calls: Interner::default(),
             nodes: Interner::default(),
         };
-        for row in read_rows::<ExchangeRow>(&case.tables())? {
+        for row in read_rows::<ExchangeRow>(&tables)? {
             let row = row?;
             let source = *source_numbers
                 .get(&row.source_id)
@@ -112,18 +115,6 @@ impl Corpus {
             at_cut: row.at_cut,
             span_hmac: row.span_hmac.iter().map(|b| format!("{b:02x}")).collect(),
         }
-    }
-}
-
-fn input_of(row: &SourceRow) -> Input {
-    let place = if row.path == "-" {
-        Place::Stdin
-    } else {
-        Place::File(PathBuf::from(&row.path))
-    };
-    Input {
-        display: row.path.clone(),
-        place,
     }
 }
 

@@ -29,6 +29,8 @@ pub struct DetectJob<'a> {
     pub config: &'a Config,
     /// Threads and memory.
     pub resources: Resources,
+    /// Inputs in the order of `sources`, whose paths are only fit to be shown.
+    pub inputs: &'a [Input],
     /// Case with its `exchanges` and `sources`.
     pub case: &'a CaseFolder,
     /// Key of the keyed hashes.
@@ -40,7 +42,7 @@ pub struct DetectJob<'a> {
 /// # Errors
 /// An integrity failure where a source changed since ingest; and where the case cannot be written.
 pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, Stats)> {
-    let corpus = Corpus::read(job.case)?;
+    let corpus = Corpus::read(job.case, job.inputs)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
     let overlap = &job.config.overlap;
@@ -89,7 +91,7 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
 /// # Errors
 /// As [`detect`].
 pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDigest> {
-    let corpus = Corpus::read(job.case)?;
+    let corpus = Corpus::read(job.case, job.inputs)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
     progress.stage(
         "keep text",

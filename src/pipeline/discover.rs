@@ -102,9 +102,15 @@ fn walk(folder: &Path, depth: usize, out: &mut Vec<Input>) {
         out.push(file(folder));
         return;
     };
+    if is_case(folder) {
+        return;
+    }
     let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
     paths.sort();
     for path in paths {
+        if path.extension().is_some_and(|e| e == "key") && is_case(&path.with_extension("")) {
+            continue;
+        }
         let hidden = path
             .file_name()
             .is_some_and(|n| n.to_string_lossy().starts_with('.'));
@@ -123,6 +129,11 @@ fn walk(folder: &Path, depth: usize, out: &mut Vec<Input>) {
             out.push(file(&path));
         }
     }
+}
+
+/// Whether a folder is one of ours. What an earlier run wrote is no log, and its key least of all.
+fn is_case(folder: &Path) -> bool {
+    folder.join("case.lock").is_file() && folder.join("custody.jsonl").is_file()
 }
 
 fn file(path: &Path) -> Input {

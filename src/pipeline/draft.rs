@@ -118,7 +118,7 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         request_id: e.request_id,
         source_format: Cow::Borrowed(format),
         role: e.role.unwrap_or(pentimento_core::exchange::Role::Unified),
-        tenant_candidates: tidy_candidates(e.tenant_candidates),
+        tenant_candidates: tidy_candidates(e.tenant_candidates, key),
         model_raw: e.model_raw,
         deployment: e.deployment,
         node: e.node,
@@ -130,7 +130,7 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         t_zone: e.t_zone,
         http_status: e.http_status.map(i32::from),
         outcome: e.outcome,
-        finish_reason: e.finish_reason,
+        finish_reason: e.finish_reason.map(|r| safe_value(r, key)),
         prompt_tokens: e.prompt_tokens,
         completion_tokens: e.completion_tokens,
         cached_tokens: e.cached_tokens,
@@ -168,10 +168,14 @@ fn state_of(state: ContentState, text: Option<&FieldText>) -> ContentState {
     }
 }
 
-/// Candidates in their order, each once.
-fn tidy_candidates(candidates: Vec<TenantCandidate>) -> Vec<TenantCandidate> {
+/// Candidates in their order, each once. Headers and labels hold whatever a client sends.
+fn tidy_candidates(candidates: Vec<TenantCandidate>, key: &[u8; 32]) -> Vec<TenantCandidate> {
     let mut out: Vec<TenantCandidate> = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
+    for mut candidate in candidates {
+        if let Some((of, name)) = candidate.kind.split_once(':') {
+            candidate.kind = format!("{of}:{}", safe_key(name, key));
+            candidate.value = safe_value(candidate.value, key);
+        }
         if !candidate.value.is_empty() && !out.contains(&candidate) {
             out.push(candidate);
         }
@@ -225,6 +229,24 @@ fn extra_json(extra: &[ExtraField], key: &[u8; 32]) -> Option<String> {
         list.push(serde_json::json!({ "more_fields": fields.len() - MAX_EXTRA_FIELDS }));
     }
     Some(serde_json::Value::Array(list).to_string())
+}
+
+/// Words of a value that is no longer a name.
+const FIRST_TEXT_WORDS: usize = 4;
+
+/// A value that may be running text becomes its keyed hash, which still tells values apart.
+fn safe_value(value: String, key: &[u8; 32]) -> String {
+    let words = value
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty());
+    // A name without spaces, such as an id with dashes, is no text however many parts it has.
+    let text = value.contains(char::is_whitespace) && words.count() >= FIRST_TEXT_WORDS;
+    let dense = !value.is_ascii() && value.chars().count() > MAX_KEY_BYTES / 2;
+    if text || dense || value.len() > 4 * MAX_KEY_BYTES {
+        format!("hmac:{}", keyed_hash(key, "value", value.as_bytes()))
+    } else {
+        value
+    }
 }
 
 /// A key that looks like a name stays, anything else becomes its keyed hash.

@@ -132,8 +132,10 @@ impl Opened {
 /// # Errors
 /// Whatever the system says, without the path.
 pub fn open(path: &Path, max_ratio: u64, digests: bool) -> io::Result<Opened> {
-    if path.is_dir() {
-        return Err(io::Error::other("folder cannot be listed"));
+    // A folder that cannot be listed; or a pipe or a device, which could block for ever and gives
+    // its bytes only once, while the search reads a source several times.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
     }
     opened(File::open(path)?, max_ratio, digests)
 }

@@ -26,7 +26,7 @@ impl Render for Json {
 /// The same JSON with every character that a terminal or a web page would act on as `\uXXXX`.
 ///
 /// Those can only stand inside strings, so the meaning is unchanged.
-fn inert(json: &str) -> String {
+pub(super) fn inert(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {
         let keep = character == '\n'

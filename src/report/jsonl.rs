@@ -29,7 +29,8 @@ pub fn append(row: &FindingRow, out: &mut Vec<u8>) -> Result<()> {
         "evidence": evidence,
     });
     value.sort_all_objects();
-    serde_json::to_writer(&mut *out, &value)?;
+    let text = serde_json::to_string(&value)?;
+    out.extend_from_slice(super::json::inert(&text).as_bytes());
     out.push(b'\n');
     Ok(())
 }

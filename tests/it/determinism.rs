@@ -15,8 +15,12 @@ fn some_days() -> Lab {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         let gateway = name.starts_with("gateway-");
-        if gateway && !["03", "04", "05"].iter().any(|day| name.ends_with(&format!("-{day}.jsonl")))
-            || name.contains("-4_0") || name.contains("-3_0")
+        if gateway
+            && !["03", "04", "05"]
+                .iter()
+                .any(|day| name.ends_with(&format!("-{day}.jsonl")))
+            || name.contains("-4_0")
+            || name.contains("-3_0")
         {
             fs::remove_file(path).unwrap();
         }
@@ -122,7 +126,11 @@ fn compression_changes_nothing_that_was_found() {
             "--config",
             &config,
         ]);
-        let packed = Audit { output, case: case.into() }.ends_with(3);
+        let packed = Audit {
+            output,
+            case: case.into(),
+        }
+        .ends_with(3);
         for name in ["overlaps", "verdicts", "findings"] {
             let file = format!("tables/{name}/part-00000.parquet");
             let read = |audit: &Audit| fs::read(audit.case.join(&file)).unwrap();

@@ -61,7 +61,9 @@ fn check(lab: &Lab, audit: &Audit, leaks: usize) {
     for number in ["floor", "best"] {
         assert_eq!(responses(audit, number), leaks as i64, "{number}");
     }
-    let silent = labels.iter().filter(|l| l.kind == "over_limit_no_text");
+    let silent = labels
+        .iter()
+        .filter(|l| l.kind == "over_limit_no_text" && l.excluded.is_none());
     let silent: BTreeSet<&str> = silent.map(|l| l.request_id.as_str()).collect();
     assert!(!silent.is_empty());
     assert_eq!(
@@ -127,8 +129,6 @@ fn without_leaks_the_exposure_is_still_reported() {
     let sentence = audit.file("report.md");
     assert!(!sentence.contains("**Foreign text found"), "{sentence}");
     let audit = lab.audit(&["--fail-on", "critical"]);
-    let criticals = audit.findings().iter().filter(|f| f.severity == "critical").count();
-    // Only the operator's own reproductions can be critical here.
-    let expected = if criticals > 0 { 3 } else { 0 };
-    assert_eq!(audit.code(), expected, "{}", audit.said());
+    assert!(audit.findings().iter().all(|f| f.severity != "critical"));
+    assert_ne!(audit.code(), 3, "{}", audit.said());
 }

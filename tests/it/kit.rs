@@ -89,7 +89,9 @@ impl Lab {
     /// The arguments of an audit of `logs/` into `case/`.
     pub fn arguments(&self, flags: &[&str]) -> Vec<String> {
         let mut all = vec!["audit".to_owned(), self.text("logs")];
-        all.extend(["--case".to_owned(), self.text("case")]);
+        if !flags.contains(&"--case") {
+            all.extend(["--case".to_owned(), self.text("case")]);
+        }
         if self.path("pentimento.toml").exists() && !flags.contains(&"--config") {
             all.extend(["--config".to_owned(), self.text("pentimento.toml")]);
         }

@@ -1,6 +1,6 @@
 //! The one integration binary.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "in a test it says where it failed")]
 
 mod capacity;
 mod cli;

@@ -13,7 +13,10 @@ fn unfit(name: &str, records: &[Value], reason: &str) {
     assert!(last.starts_with("evidence incomplete: "), "{name}: {last}");
     let report = audit.file("report.md");
     let head: String = report.lines().take(12).collect::<Vec<_>>().join("\n");
-    assert!(head.to_lowercase().contains("not assessable"), "{name}: {head}");
+    assert!(
+        head.to_lowercase().contains("not assessable"),
+        "{name}: {head}"
+    );
     assert!(report.contains(reason), "{name}: no {reason} in {report}");
     assert!(!head.contains("No foreign text"), "{name}: {head}");
     let html = audit.file("report.html").to_lowercase();
@@ -52,11 +55,12 @@ fn logs_without_text() {
 fn token_ids_without_text() {
     let record = |n: usize| {
         let rid = format!("{n:032x}");
+        let tenant = ["acme", "bolt"][n % 2];
         json!({
             "timestamp": format!("2026-09-01T08:{:02}:02.000000Z", n),
             "event": "request.finished", "rid": rid,
             "obj": {"rid": rid, "text": null, "input_ids": [1, 2, 3]},
-            "headers": {"x-tenant-id": ["acme", "bolt"][n % 2]},
+            "headers": {"x-tenant-id": tenant},
             "out": {"text": "", "output_ids": [5, 6, 7], "meta_info": {
                 "id": rid, "finish_reason": {"type": "stop"}, "prompt_tokens": 3,
                 "completion_tokens": 3, "e2e_latency": 1.5}},
@@ -88,9 +92,16 @@ fn a_triggered_call_without_its_whole_response() {
         json!({"prompt_tokens": 690_000, "response": null}),
     );
     lab.log("a.jsonl", &records);
-    lab.write("pentimento.toml", "[[deployment]]\nmodel = \"m\"\npool_tokens = 681280\n");
+    lab.write(
+        "pentimento.toml",
+        "[[deployment]]\nmodel = \"m\"\npool_tokens = 681280\n",
+    );
     let audit = lab.audit(&[]).ends_with(4);
-    assert!(audit.last_line().contains("1 triggered call"), "{}", audit.said());
+    assert!(
+        audit.last_line().contains("1 triggered call"),
+        "{}",
+        audit.said()
+    );
     assert_eq!(audit.verdict("clean-30").grade, "possible");
 }
 
@@ -98,13 +109,23 @@ fn a_triggered_call_without_its_whole_response() {
 fn clean_and_assessable_ends_with_0() {
     let lab = Lab::new();
     lab.log("a.jsonl", &clean(30));
-    lab.write("pentimento.toml", "[[deployment]]\nmodel = \"m\"\npool_tokens = 681280\n");
+    lab.write(
+        "pentimento.toml",
+        "[[deployment]]\nmodel = \"m\"\npool_tokens = 681280\n",
+    );
     let audit = lab.audit(&[]).ends_with(0);
     let report = audit.file("report.md");
-    assert!(!report.to_lowercase().contains("**not assessable"), "{report}");
+    assert!(
+        !report.to_lowercase().contains("**not assessable"),
+        "{report}"
+    );
     let manifest = audit.json("case.json");
     assert_eq!(manifest["status"], "complete");
-    let cleared = audit.verdicts().iter().filter(|v| v.grade == "cleared").count();
+    let cleared = audit
+        .verdicts()
+        .iter()
+        .filter(|v| v.grade == "cleared")
+        .count();
     assert!(cleared >= 29, "{cleared}");
 }
 
@@ -123,7 +144,10 @@ fn findings_stand_before_gaps_and_the_manifest_tells_both() {
     let manifest = audit.json("case.json");
     assert_eq!(manifest["status"], "incomplete");
     let reason = manifest["exit_reason"].as_str().unwrap();
-    assert!(reason.contains("findings") && reason.contains("incomplete"), "{reason}");
+    assert!(
+        reason.contains("findings") && reason.contains("incomplete"),
+        "{reason}"
+    );
     assert!(audit.file("report.md").contains("evidence is incomplete"));
     lab.audit(&["--exit-zero"]).ends_with(4);
 }
@@ -143,13 +167,21 @@ fn nothing_to_audit_is_5() {
     let logs = lab.text("logs");
     assert_eq!(code(&[&logs]), 5, "an empty folder");
     assert_eq!(code(&[&lab.text("nowhere")]), 5, "no such file");
-    assert_eq!(code(&[&lab.text("logs/*.jsonl")]), 5, "a glob without a match");
+    assert_eq!(
+        code(&[&lab.text("logs/*.jsonl")]),
+        5,
+        "a glob without a match"
+    );
     lab.write("logs/a.jsonl", "");
     assert_eq!(code(&[&logs]), 5, "no byte");
     lab.write("logs/a.jsonl", "\n\n  \n");
     assert_eq!(code(&[&logs]), 5, "no record");
     lab.log("a.jsonl", &clean(3));
-    assert_eq!(code(&[&logs, "--since", "2027-01-01"]), 5, "all out of the window");
+    assert_eq!(
+        code(&[&logs, "--since", "2027-01-01"]),
+        5,
+        "all out of the window"
+    );
 }
 
 #[test]
@@ -183,34 +215,79 @@ fn a_configuration_that_is_wrong_ends_with_2() {
         + &epoch("n2", "2026-09-01", "2026-09-05", 100)
         + &epoch("n1", "2026-09-04", "2026-09-09", 200);
     let message = said(&overlap);
-    for name in ["[[deployment]] 1", "[[deployment]] 3", "n1", "2026-09-04", "100", "200"] {
+    for name in [
+        "[[deployment]] 1",
+        "[[deployment]] 3",
+        "n1",
+        "2026-09-04",
+        "100",
+        "200",
+    ] {
         assert!(message.contains(name), "{name} is not in {message}");
     }
     assert!(!message.contains("[[deployment]] 2"), "{message}");
     assert!(said("[[deployment]\n").contains("pentimento.toml"));
     std::fs::remove_file(lab.path("pentimento.toml")).unwrap();
-    lab.audit(&["--config", &lab.text("nowhere.toml")]).ends_with(2);
+    lab.audit(&["--config", &lab.text("nowhere.toml")])
+        .ends_with(2);
     lab.audit(&["--since", "soon"]).ends_with(2);
-    lab.audit(&["--since", "2026-09-02", "--until", "2026-09-01"]).ends_with(2);
+    lab.audit(&["--since", "2026-09-02", "--until", "2026-09-01"])
+        .ends_with(2);
     lab.audit(&["--min-assessable", "7"]).ends_with(2);
+}
+
+/// A leak, its source before the window, and records on every side of it.
+fn around_the_window() -> Vec<Value> {
+    let leaked = words(7, 30);
+    let table = [
+        (
+            "old",
+            "acme",
+            "2026-08-28T09:00:00Z",
+            words(1, 20),
+            words(2, 20),
+        ),
+        (
+            "source",
+            "acme",
+            "2026-08-31T20:00:00Z",
+            leaked.clone(),
+            words(3, 3),
+        ),
+        (
+            "back-leak",
+            "crux",
+            "2026-08-31T21:00:00Z",
+            words(4, 20),
+            leaked.clone(),
+        ),
+        ("leak", "bolt", "2026-09-01T06:00:00Z", words(5, 20), leaked),
+        (
+            "edge",
+            "crux",
+            "2026-09-01T00:00:00Z",
+            words(6, 20),
+            words(8, 20),
+        ),
+        (
+            "late",
+            "crux",
+            "2026-09-02T00:00:00Z",
+            words(9, 20),
+            words(10, 20),
+        ),
+    ];
+    let record = |(id, tenant, t, prompt, response): (&str, &str, &str, String, String)| {
+        let record = exchange(id, tenant, "00:00:00", &prompt, &response);
+        with(record, json!({"t_start": t, "t_end": t}))
+    };
+    table.into_iter().map(record).collect()
 }
 
 #[test]
 fn the_window_judges_what_is_inside_and_reads_what_is_before() {
     let lab = Lab::new();
-    let leaked = words(7, 30);
-    let at = |id: &str, tenant: &str, t: &str, prompt: &str, response: &str| {
-        let record = exchange(id, tenant, "00:00:00", prompt, response);
-        with(record, json!({"t_start": t, "t_end": t}))
-    };
-    let records = [
-        at("old", "acme", "2026-08-28T09:00:00Z", &words(1, 20), &words(2, 20)),
-        at("source", "acme", "2026-08-31T20:00:00Z", &leaked, "done"),
-        at("back-leak", "crux", "2026-08-31T21:00:00Z", &words(3, 20), &leaked),
-        at("leak", "bolt", "2026-09-01T06:00:00Z", &words(4, 20), &leaked),
-        at("edge", "crux", "2026-09-01T00:00:00Z", &words(5, 20), &words(6, 20)),
-        at("late", "crux", "2026-09-02T00:00:00Z", &words(9, 20), &words(10, 20)),
-    ];
+    let records = around_the_window();
     lab.log("a.jsonl", &records);
     let window = ["--since", "2026-09-01", "--until", "2026-09-02"];
     let audit = lab.audit(&window).ends_with(3);
@@ -223,12 +300,20 @@ fn the_window_judges_what_is_inside_and_reads_what_is_before() {
         .map(|e| (e.request_id.unwrap(), e.in_window))
         .collect();
     places.sort();
-    let expected = [("back-leak", false), ("edge", true), ("leak", true), ("source", false)];
+    let expected = [
+        ("back-leak", false),
+        ("edge", true),
+        ("leak", true),
+        ("source", false),
+    ];
     assert_eq!(places, expected.map(|(id, inside)| (id.to_owned(), inside)));
     assert_eq!(audit.verdicts().len(), 2);
     let verdict = audit.verdict("leak");
     assert_eq!(verdict.source_tenant.as_deref(), Some("acme"));
-    assert_eq!(verdict.source_exchange_id, Some(audit.exchange("source").exchange_id));
+    assert_eq!(
+        verdict.source_exchange_id,
+        Some(audit.exchange("source").exchange_id)
+    );
     // Without a look-back the source is not read, and the leak cannot be seen.
     let mut narrow = window.to_vec();
     narrow.extend(["--look-back", "1h"]);

@@ -31,7 +31,12 @@ fn check_sums(audit: &Audit) {
 }
 
 fn source(audit: &Audit, name: &str) -> SourceRow {
-    only(audit.sources().into_iter().filter(|s| s.path.ends_with(name)))
+    only(
+        audit
+            .sources()
+            .into_iter()
+            .filter(|s| s.path.ends_with(name)),
+    )
 }
 
 fn rejects(audit: &Audit, name: &str) -> Vec<RejectRow> {
@@ -50,11 +55,26 @@ fn reject(audit: &Audit, name: &str) -> (i64, i64, &'static str) {
 /// A folder with everything that may be wrong with a file, beside good traffic.
 fn damaged() -> (Lab, Vec<u8>, Vec<u8>) {
     let lab = Lab::new();
-    lab.log("good.jsonl", &clean(60));
-    let one = lines(&[exchange("b-1", "acme", "07:00:00", &words(1, 20), &words(2, 20))]);
-    let two = lines(&[exchange("b-2", "bolt", "07:10:00", &words(3, 20), &words(4, 20))]);
+    lab.log("a-good.jsonl", &clean(60));
+    let one = lines(&[exchange(
+        "b-1",
+        "acme",
+        "07:00:00",
+        &words(1, 20),
+        &words(2, 20),
+    )]);
+    let two = lines(&[exchange(
+        "b-2",
+        "bolt",
+        "07:10:00",
+        &words(3, 20),
+        &words(4, 20),
+    )]);
     let broken: &[u8] = b"{\"request_id\":\"b-3\",\"tenant\":\"acme\",\"response\":\"half\n";
-    lab.write("logs/broken.jsonl", [&one, broken, &two, &one[..40]].concat());
+    lab.write(
+        "logs/broken.jsonl",
+        [&one, broken, &two, &one[..40]].concat(),
+    );
     let many = lines(&clean(40));
     let packed = gzip(&many);
     lab.write("logs/cut.jsonl.gz", &packed[..packed.len() / 2]);
@@ -70,8 +90,11 @@ fn damage_is_counted_where_it_stands_and_the_rest_is_read() {
     let (lab, one, two) = damaged();
     let audit = lab.audit(&[]).ends_with(4);
     check_sums(&audit);
-    let good = source(&audit, "good.jsonl");
-    assert_eq!((good.records_exchange, good.status.as_ref()), (60, "complete"));
+    let good = source(&audit, "a-good.jsonl");
+    assert_eq!(
+        (good.records_exchange, good.status.as_ref()),
+        (60, "complete")
+    );
     let found: Vec<(i64, &str)> = rejects(&audit, "broken.jsonl")
         .iter()
         .map(|r| (r.offset, r.reason.as_str()))
@@ -91,22 +114,64 @@ fn damage_is_counted_where_it_stands_and_the_rest_is_read() {
     let cut = source(&audit, "cut.jsonl.gz");
     assert_eq!((reason, cut.status.as_ref()), ("truncated", "truncated"));
     assert_eq!(offset + length, cut.bytes_decoded);
-    // What the cut file held is in good.jsonl too.
+    // What the cut file held is in a-good.jsonl too.
     assert!(cut.records_duplicate > 0 && cut.records_exchange == 0);
-    assert!(rejects(&audit, "junk.bin").iter().all(|r| r.reason.as_str() == "unknown_format"));
+    assert!(
+        rejects(&audit, "junk.bin")
+            .iter()
+            .all(|r| r.reason.as_str() == "unknown_format")
+    );
     assert!(!rejects(&audit, "junk.bin").is_empty());
     assert_eq!(reject(&audit, "empty.jsonl"), (0, 0, "empty"));
     assert_eq!(source(&audit, "empty.jsonl").status, "empty");
     assert_eq!(reject(&audit, "gone.jsonl"), (0, 0, "unreadable"));
     assert_eq!(source(&audit, "gone.jsonl").status, "unreadable");
-    assert!(audit.last_line().contains("records were rejected"), "{}", audit.said());
+    assert!(
+        audit.last_line().contains("records were rejected"),
+        "{}",
+        audit.said()
+    );
     let report = audit.file("report.md");
-    for name in ["broken.jsonl", "cut.jsonl.gz", "junk.bin", "empty.jsonl", "gone.jsonl"] {
+    for name in [
+        "broken.jsonl",
+        "cut.jsonl.gz",
+        "junk.bin",
+        "empty.jsonl",
+        "gone.jsonl",
+    ] {
         assert!(report.contains(name), "{name} is not in the report");
     }
     // The same with more patience.
     let audit = lab.audit(&["--max-reject-ratio", "1"]).ends_with(0);
     check_sums(&audit);
+}
+
+#[test]
+fn pipes_are_not_waited_for_and_names_may_be_any_bytes() {
+    use std::os::unix::ffi::OsStrExt;
+    let lab = Lab::new();
+    let odd = std::ffi::OsStr::from_bytes(b"logs/odd\xff\n\x1b[2J.jsonl");
+    let leaked = words(1, 40);
+    let mut records = clean(30);
+    records.push(exchange("source", "acme", "06:00:00", &leaked, "done"));
+    records.push(exchange("leak", "bolt", "06:30:00", &words(2, 40), &leaked));
+    std::fs::write(lab.path("").join(odd), lines(&records)).unwrap();
+    let audit = lab.audit(&["--keep-text"]).ends_with(3);
+    assert_eq!(audit.verdict("leak").source_tenant.as_deref(), Some("acme"));
+    let report = audit.file("report.md");
+    assert!(report.contains("odd") && !report.contains('\u{1b}'));
+    let pipe = lab.text("logs/pipe");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let audit = lab.audit(&["--max-reject-ratio", "0.5"]).ends_with(3);
+    assert_eq!(reject(&audit, "pipe"), (0, 0, "unreadable"));
+    // Nothing is read from a pipe that is named, either: a second reading would find it empty.
+    let case = lab.text("piped");
+    let done = crate::kit::pentimento(&["audit", &pipe, "--case", &case]);
+    assert_eq!(done.status.code(), Some(4), "{}", crate::kit::stderr(&done));
 }
 
 #[test]
@@ -126,7 +191,9 @@ fn a_line_of_100_mb_is_one_reject() {
     assert_eq!((offset, reason), (good.len() as i64, "too_long"));
     assert_eq!(length, 100_000_000);
     assert_eq!(source(&audit, "long.jsonl").records_exchange, 12);
-    let peak = audit.json("case.json")["peak_memory_bytes"].as_u64().unwrap();
+    let peak = audit.json("case.json")["peak_memory_bytes"]
+        .as_u64()
+        .unwrap();
     assert!(peak < 512 << 20, "{peak} bytes");
 }
 
@@ -175,7 +242,10 @@ fn a_killed_run_leaves_nothing_that_looks_finished() {
     let asked = crate::kit::pentimento(&sql);
     assert!(crate::kit::stderr(&asked).contains("not finished"));
     let audit = lab.audit(&[]).ends_with(3);
-    assert_eq!(audit.json("report.json")["headline"]["best"]["responses"], 30);
+    assert_eq!(
+        audit.json("report.json")["headline"]["best"]["responses"],
+        30
+    );
     let left: Vec<_> = std::fs::read_dir(&audit.case).unwrap().collect();
     let left: Vec<String> = left
         .into_iter()

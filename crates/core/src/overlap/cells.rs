@@ -166,7 +166,7 @@ pub(super) enum Answer {
     Explained,
     /// The own tenant first met it in an answer that owed it to nobody: it explains the tokens
     /// under it that no [`Answer::Owed`] window holds. Other carriers as below.
-    OwnAnswer(Box<[u32]>),
+    Answered(Box<[u32]>),
     /// The own tenant first met it in an answer, after another tenant's prompt. Other carriers as
     /// below.
     Owed(Box<[u32]>),
@@ -179,7 +179,7 @@ impl Answer {
     pub(super) fn carriers(&self) -> Option<&[u32]> {
         match self {
             Answer::Undecided | Answer::Explained => None,
-            Answer::OwnAnswer(c) | Answer::Owed(c) | Answer::Carriers(c) => Some(c),
+            Answer::Answered(c) | Answer::Owed(c) | Answer::Carriers(c) => Some(c),
         }
     }
 }
@@ -270,7 +270,7 @@ impl<'a> Line<'a> {
                     }
                     own = match independent(cells, asker, f.tenant, at) {
                         true if !at.1 => return Answer::Explained,
-                        true => Answer::OwnAnswer,
+                        true => Answer::Answered,
                         false => Answer::Owed,
                     };
                 } else if independent(cells, asker, f.tenant, at) {

@@ -413,7 +413,7 @@ impl Member {
         );
         self.mark(
             &tokens,
-            |a| matches!(a, Answer::OwnAnswer(_)),
+            |a| matches!(a, Answer::Answered(_)),
             |t| explained[t] |= !owed[t],
         );
         if heavy_segments(&tokens, &explained, store_weight).is_empty() {

@@ -109,6 +109,7 @@ text_cell!(RejectReason, Text, |v| v.as_str(), |s| {
         Unreadable,
         UnknownFormat,
         RatioLimit,
+        Empty,
     ]
     .into_iter()
     .find(|v| v.as_str() == s)
