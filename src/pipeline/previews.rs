@@ -42,7 +42,7 @@ pub fn previews(
     if passages.is_empty() {
         return Ok(found);
     }
-    let corpus = Corpus::read(job.case)?;
+    let corpus = Corpus::read(job.case, job.inputs)?;
     let wanted = wanted(&corpus, passages);
     let holding = |number: &usize| {
         let mut all = corpus.locators[*number].iter();
