@@ -1,6 +1,7 @@
 //! `pentimento audit`: from logs to a case with its report, in one go.
 
 use super::report_model::{Facts, fill};
+use super::reveal::reveal;
 use crate::cli::AuditArgs;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
 use crate::fitness::{Fitness, FitnessLimits, outcome};
@@ -123,7 +124,11 @@ impl Run<'_> {
             outcome: &outcome,
         };
         self.progress.stage("report", 0);
-        let report = fill(&facts, &mut session, self.case)?;
+        let mut report = fill(&facts, &mut session, self.case)?;
+        if self.settings.reveal.is_some() {
+            let passages = reveal(&mut report, &job, self.progress)?;
+            self.custody("revealed", &[("passages", passages.to_string())])?;
+        }
         let outputs = self.write_outputs(&report, &findings)?;
         drop(session);
         scratch::remove_folder(self.case)?;

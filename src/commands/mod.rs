@@ -4,6 +4,7 @@ pub mod audit;
 pub mod formats;
 pub mod query;
 pub mod report_model;
+pub mod reveal;
 pub mod rules;
 pub mod simulate;
 pub mod sql;

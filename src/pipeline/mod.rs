@@ -9,6 +9,8 @@ pub mod discover;
 pub mod draft;
 pub mod ingest;
 pub mod intern;
+pub mod mask;
 pub mod open;
+pub mod previews;
 pub mod scan;
 pub mod scratch;

@@ -11,4 +11,5 @@ mod linking;
 mod no_false_green;
 mod privacy;
 mod reliability;
+mod reveal;
 mod sql;
