@@ -1,6 +1,7 @@
 //! One file per subcommand; each returns an outcome.
 
 pub mod audit;
+pub mod audit_args;
 pub mod formats;
 pub mod query;
 pub mod report_model;
