@@ -272,7 +272,15 @@ impl Run<'_> {
         self.progress.finish();
         let lines = closing_lines(self, ingested, verdicts, outcome);
         if self.settings.progress == ProgressMode::Json {
-            say(&serde_json::json!({ "stage": "done", "summary": lines }).to_string());
+            let bytes: i64 = ingested.sources.iter().map(|s| s.bytes).sum();
+            let done = serde_json::json!({
+                "stage": "done",
+                "bytes": bytes,
+                "total_bytes": bytes,
+                "elapsed_ms": self.progress.elapsed().as_millis() as u64,
+                "summary": lines,
+            });
+            say(&done.to_string());
             return;
         }
         for line in lines {
