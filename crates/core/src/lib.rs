@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod exchange;
 pub mod format;
 pub mod link;
+pub mod operator;
 pub mod overlap;
 pub mod record;
 #[cfg(feature = "synth")]

@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Tokenises one text; `false` if there is none.
-    pub(super) fn tokens(&self, field: Field, out: &mut Tokens) -> bool {
+    pub(crate) fn tokens(&self, field: Field, out: &mut Tokens) -> bool {
         let (text, truncated) = self.get(field);
         match text {
             None => {
