@@ -164,8 +164,11 @@ impl BlockWork for OperatorTexts<'_, '_, '_> {
         context: &DecodeContext<'_>,
     ) -> Self::Out {
         let operators = self.operators.read().ok()?;
-        let mut partials: Vec<AnyPartial> =
-            self.active.iter().map(|&n| operators[n].partial()).collect();
+        let mut partials: Vec<AnyPartial> = self
+            .active
+            .iter()
+            .map(|&n| operators[n].partial())
+            .collect();
         let mut buffers = TokenBuffers::default();
         let mut exchanges = Vec::new();
         let mut found = 0;
