@@ -5,12 +5,15 @@
 //! links or drops records: that needs more than one of them.
 
 pub mod body;
+mod envelope;
 pub mod frame;
 pub mod json;
+mod labels;
 pub mod litellm;
 pub mod markers;
 pub mod native;
 pub mod openai;
+pub mod otlp;
 mod repair;
 pub mod sglang;
 pub mod time;
@@ -66,6 +69,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &sglang::SglangJson,
         &sglang::SglangText,
         &litellm::Litellm,
+        &otlp::Otlp,
         &openai::OpenAi,
     ]
 }
@@ -165,6 +169,8 @@ mod tests {
                 &[r#"{"litellm_call_id":"l","call_type":"a","startTime":1}"#],
                 "litellm",
             ),
+            (&[r#"{"resourceSpans":[]}"#], "otlp"),
+            (&[r#"{"resourceLogs":[]}"#], "otlp"),
             (
                 &[r#"{"litellm_call_id":"l","tenant":"t","t_start":1,"prompt":"p"}"#],
                 "native",

@@ -3,6 +3,7 @@
 pub mod content;
 pub mod request;
 pub mod response;
+pub mod salvage;
 pub mod sse;
 pub mod usage;
 
