@@ -11,13 +11,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 6] = [
+const FOLDERS: [(&str, &str); 15] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
     ("sglang-text", "sglang_text"),
     ("litellm", "litellm"),
     ("otlp", "otlp"),
+    ("azure-openai", "azure_openai"),
+    ("batch", "batch"),
+    ("bedrock", "bedrock"),
+    ("cloudflare", "cloudflare"),
+    ("helicone", "helicone"),
+    ("kong", "kong"),
+    ("langfuse", "langfuse"),
+    ("portkey", "portkey"),
+    ("vertex", "vertex"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {

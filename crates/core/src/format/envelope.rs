@@ -1,9 +1,9 @@
 //! What stands around bodies in the records of gateways and clouds: names, times and statuses.
 
 use super::body::extra_field;
-use super::json::{Json, decode_lenient};
+use super::json::{Fault, Json, decode_lenient};
 use super::{DecodeContext, native, time};
-use crate::exchange::{Exchange, Outcome, TimeMicros, TimeZoneSource};
+use crate::exchange::{Exchange, Outcome, RecordKind, RejectReason, TimeMicros, TimeZoneSource};
 use jiff::tz::TimeZone;
 use memchr::memmem;
 
@@ -22,6 +22,27 @@ pub fn holds(record: &[u8], word: &str) -> bool {
     memmem::find(record, word.as_bytes()).is_some()
 }
 
+/// Reads a record and adds its exchanges; one without any is of another kind.
+pub fn decode(
+    record: &[u8],
+    out: &mut Vec<Exchange>,
+    read: impl Fn(&Json<'_>) -> Result<Vec<Exchange>, Fault>,
+) -> Result<RecordKind, RejectReason> {
+    let mut exchanges = decode_lenient(record, |text| read(&Json::parse(text)?))?;
+    if exchanges.is_empty() {
+        return Ok(RecordKind::Other);
+    }
+    out.append(&mut exchanges);
+    Ok(RecordKind::Exchange)
+}
+
+/// Adds the exchanges of one more call of a record.
+pub fn append(out: &mut Vec<Exchange>, mut call: Vec<Exchange>) {
+    let part = out.last().map_or(0, |last| last.part + 1);
+    call.iter_mut().for_each(|exchange| exchange.part = part);
+    out.append(&mut call);
+}
+
 /// The first non-empty string among keys.
 pub fn text(record: &Json<'_>, keys: &[&str]) -> Option<String> {
     let found = keys.iter().filter_map(|key| record.str_of(key));
@@ -29,6 +50,12 @@ pub fn text(record: &Json<'_>, keys: &[&str]) -> Option<String> {
         .map(str::trim)
         .find(|t| !t.is_empty() && *t != "-")
         .map(str::to_owned)
+}
+
+/// The object or array that a string holds as JSON, as table exports write such columns.
+pub fn unpacked(value: &Json<'_>) -> Option<Json<'static>> {
+    let inner = Json::parse(value.as_str()?.trim()).ok()?;
+    matches!(inner, Json::Object(_) | Json::Array(_)).then(|| inner.into_owned())
 }
 
 /// An HTTP status: a number of three digits, or that number as a text.
@@ -59,6 +86,15 @@ pub fn zoned(
         *zone = from;
     }
     time.filter(|t| *t > 0)
+}
+
+/// Tokens as a gateway counted them; zeros mostly mean that nobody did.
+pub fn tokens(base: &mut Exchange, prompt: Option<&Json<'_>>, completion: Option<&Json<'_>>) {
+    base.prompt_tokens = count(prompt).filter(|n| *n > 0);
+    base.completion_tokens = count(completion).filter(|n| *n > 0);
+    if base.prompt_tokens.or(base.completion_tokens).is_some() {
+        base.tokens_source = Some("gateway");
+    }
 }
 
 /// `start` and a duration in milliseconds later.

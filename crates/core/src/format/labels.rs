@@ -13,6 +13,9 @@ const MAX_LABELS: usize = 64;
 /// Longest value that can be a name, in bytes; longer ones are text.
 const MAX_VALUE_BYTES: usize = 256;
 
+/// Labels of such names hold what must not be kept.
+const SECRETS: [&str; 5] = ["key", "token", "secret", "password", "authorization"];
+
 /// The kind of tenant that a label's name means, if it can mean only one.
 pub fn kind_of(name: &str) -> Option<&'static str> {
     let name = name
@@ -29,7 +32,7 @@ pub fn kind_of(name: &str) -> Option<&'static str> {
         "subscription" => "subscription",
         "team" | "teamid" => "team",
         "project" | "projectid" => "project",
-        "api_key_hash" | "key_hash" | "api_key" => "api_key_hash",
+        "api_key_hash" | "key_hash" => "api_key_hash",
         "user" | "userid" | "_user" | "username" | "user_name" | "user_email" => "user",
         "end_user" | "enduser" => "end_user",
         "session" | "sessionid" => "session",
@@ -67,7 +70,12 @@ pub fn push_one(base: &mut Exchange, name: &str, value: &Json<'_>) {
     let Some(id) = value.as_id().filter(|id| id.len() <= MAX_VALUE_BYTES) else {
         return;
     };
-    match name.to_ascii_lowercase().as_str() {
+    let lower = name.to_ascii_lowercase();
+    let known = kind_of(name);
+    if known.is_none() && SECRETS.iter().any(|word| lower.contains(word)) {
+        return;
+    }
+    match lower.as_str() {
         "x-request-id" | "x_request_id" => {
             return add_correlation(base, CorrelationKind::XRequestId, id);
         }
@@ -82,7 +90,7 @@ pub fn push_one(base: &mut Exchange, name: &str, value: &Json<'_>) {
         }
         _ => {}
     }
-    match kind_of(name) {
+    match known {
         Some(kind) => push_candidate(&mut base.tenant_candidates, kind, Some(value)),
         None => {
             let candidate = TenantCandidate {
@@ -156,6 +164,7 @@ mod tests {
             ),
             (r#"{"colour":"red"}"#, vec![("label:colour", "red")]),
             (r#"{"x-request-id":"r","nested":{},"flag":true}"#, vec![]),
+            (r#"{"api_key":"sk-1","Auth-Token":"t"}"#, vec![]),
             (r#""no labels""#, vec![]),
         ] {
             let expected: Vec<_> = expected

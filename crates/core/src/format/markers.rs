@@ -104,6 +104,10 @@ pub fn is_cut_body(text: &str) -> bool {
         "\"output\"",
         "\"input\"",
         "\"prompt\"",
+        "\"contents\"",
+        "\"parts\"",
+        "\"candidates\"",
+        "\"inputText\"",
     ];
     head.starts_with(['{', '[']) && keys.iter().any(|key| head.contains(key))
 }

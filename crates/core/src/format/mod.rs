@@ -4,19 +4,28 @@
 //! formats share (request and response bodies); neither knows who calls it. Nothing here merges,
 //! links or drops records: that needs more than one of them.
 
+pub mod azure_openai;
+pub mod batch;
+pub mod bedrock;
 pub mod body;
+pub mod cloudflare;
 mod envelope;
 pub mod frame;
+pub mod helicone;
 pub mod json;
+pub mod kong;
 mod labels;
+pub mod langfuse;
 pub mod litellm;
 pub mod markers;
 pub mod native;
 pub mod openai;
 pub mod otlp;
+pub mod portkey;
 mod repair;
 pub mod sglang;
 pub mod time;
+pub mod vertex;
 
 use crate::exchange::{Exchange, RecordKind, RejectReason};
 use jiff::tz::TimeZone;
@@ -70,6 +79,15 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &sglang::SglangText,
         &litellm::Litellm,
         &otlp::Otlp,
+        &batch::Batch,
+        &cloudflare::Cloudflare,
+        &bedrock::Bedrock,
+        &azure_openai::AzureOpenAi,
+        &kong::Kong,
+        &langfuse::Langfuse,
+        &helicone::Helicone,
+        &portkey::Portkey,
+        &vertex::Vertex,
         &openai::OpenAi,
     ]
 }
@@ -122,6 +140,65 @@ pub fn sniff_source(first_records: &[&[u8]]) -> Result<&'static dyn LogFormat, S
 mod tests {
     use super::*;
 
+    const GATEWAYS: [(&str, &str); 15] = [
+        (r#"{"resourceSpans":[]}"#, "otlp"),
+        (r#"{"resourceLogs":[]}"#, "otlp"),
+        (
+            r#"{"custom_id":"c","method":"POST","url":"/v1/responses","body":{}}"#,
+            "batch",
+        ),
+        (
+            r#"{"id":"b","custom_id":"c","response":null,"error":{}}"#,
+            "batch",
+        ),
+        (r#"{"custom_id":"c","result":{"type":"expired"}}"#, "batch"),
+        (
+            r#"{"custom_id":"c","request":{},"response":{},"error":null}"#,
+            "openai",
+        ),
+        (
+            r#"{"Gateway":"g","Endpoint":"e","RequestBody":{},"ResponseBody":{}}"#,
+            "cloudflare",
+        ),
+        (
+            r#"{"id":"l","tokens_in":1,"tokens_out":1,"provider":"p","model":"m"}"#,
+            "cloudflare",
+        ),
+        (
+            r#"{"schemaType":"ModelInvocationLog","input":{},"output":{}}"#,
+            "bedrock",
+        ),
+        (r#"[{"type":"message_start"},{"type":"ping"}]"#, "bedrock"),
+        (
+            r#"{"category":"RequestResponse","operationName":"o","properties":"{}"}"#,
+            "azure_openai",
+        ),
+        (
+            r#"{"started_at":1,"request":{},"response":{},"ai":{}}"#,
+            "kong",
+        ),
+        (
+            r#"{"started_at":1,"request":{},"response":{},"tenant":"t"}"#,
+            "openai",
+        ),
+        (
+            r#"{"request":{},"response":{},"ai_model":"m","req_units":1,"res_units":1}"#,
+            "portkey",
+        ),
+        (
+            r#"{"logging_time":"t","request_id":"1","full_request":{},"full_response":{}}"#,
+            "vertex",
+        ),
+    ];
+
+    #[test]
+    fn gateways_and_clouds_are_told_by_their_records() {
+        for (record, expected) in GATEWAYS {
+            let format = sniff_source(&[record.as_bytes()]).unwrap();
+            assert_eq!(format.name(), expected, "{record}");
+        }
+    }
+
     #[test]
     fn formats_are_told_by_their_records() {
         let junk = "{\"cut\": ";
@@ -169,8 +246,6 @@ mod tests {
                 &[r#"{"litellm_call_id":"l","call_type":"a","startTime":1}"#],
                 "litellm",
             ),
-            (&[r#"{"resourceSpans":[]}"#], "otlp"),
-            (&[r#"{"resourceLogs":[]}"#], "otlp"),
             (
                 &[r#"{"litellm_call_id":"l","tenant":"t","t_start":1,"prompt":"p"}"#],
                 "native",
