@@ -140,7 +140,35 @@ pub fn sniff_source(first_records: &[&[u8]]) -> Result<&'static dyn LogFormat, S
 mod tests {
     use super::*;
 
-    const GATEWAYS: [(&str, &str); 15] = [
+    const GATEWAYS: &[(&str, &str)] = &[
+        (
+            r#"{"result":[{"tokens_in":1}],"result_info":{},"success":true}"#,
+            "cloudflare",
+        ),
+        (
+            r#"{"id":"o","trace_id":"t","type":"SPAN","start_time":"s","input":"i","output":"o","usage_details":{}}"#,
+            "langfuse",
+        ),
+        (
+            r#"{"request_id":"r","request_created_at":"c","response_status":200,"request_body":{}}"#,
+            "helicone",
+        ),
+        (
+            r#"{"timestamp":1,"model":"m","request_body":{},"response_body":{},"tokens_in":1}"#,
+            "openai",
+        ),
+        (
+            r#"{"started_at":1,"latencies":{},"request":{},"response":{}}"#,
+            "kong",
+        ),
+        (
+            r#"{"id":"t","timestamp":"x","project_id":"p","session_id":"s","bookmarked":false,"input":"i","output":"o"}"#,
+            "langfuse",
+        ),
+        (
+            r#"{"records":[{"category":"RequestResponse","properties":"{}"}]}"#,
+            "azure_openai",
+        ),
         (r#"{"resourceSpans":[]}"#, "otlp"),
         (r#"{"resourceLogs":[]}"#, "otlp"),
         (
@@ -195,7 +223,7 @@ mod tests {
     fn gateways_and_clouds_are_told_by_their_records() {
         for (record, expected) in GATEWAYS {
             let format = sniff_source(&[record.as_bytes()]).unwrap();
-            assert_eq!(format.name(), expected, "{record}");
+            assert_eq!(format.name(), *expected, "{record}");
         }
     }
 
