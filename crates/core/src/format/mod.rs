@@ -140,6 +140,73 @@ pub fn sniff_source(first_records: &[&[u8]]) -> Result<&'static dyn LogFormat, S
 mod tests {
     use super::*;
 
+    #[test]
+    fn formats_are_told_by_their_records() {
+        let junk = "{\"cut\": ";
+        for (records, expected) in [
+            (
+                &[r#"{"request_id":"r","tenant":"t","prompt":"p","response":"r"}"#][..],
+                "native",
+            ),
+            (&[r#"{"prompt":"p","response":"r"}"#], "native"),
+            (
+                &[r#"{"request_id":"r","prompt_tokens":1,"completion_tokens":2}"#],
+                "native",
+            ),
+            (
+                &[
+                    junk,
+                    junk,
+                    r#"{"request_id":"r","messages":[],"t_start":1}"#,
+                ],
+                "native",
+            ),
+            (
+                &[r#"{"request":{},"response":{},"tenant":"t","request_id":"r"}"#],
+                "openai",
+            ),
+            (
+                &[r#"{"prompt":"p","completion":"c","request_id":"r","tenant":"t"}"#],
+                "openai",
+            ),
+            (&[r#"{"input":"p","output":"c"}"#], "openai"),
+            (
+                &[r#"{"id":"r","user":"u","prompt":"p","response":"c"}"#],
+                "openai",
+            ),
+            (&[r#"{"messages":[],"choices":[]}"#], "openai"),
+            (
+                &[r#"[2026-09-11 08:30:05] {"event":"request.finished","obj":{}}"#],
+                "sglang_json",
+            ),
+            (
+                &["[2026-09-11 08:30:05] Finish: obj=GenerateReqInput(rid='1')"],
+                "sglang_text",
+            ),
+            (
+                &[r#"{"litellm_call_id":"l","call_type":"a","startTime":1}"#],
+                "litellm",
+            ),
+            (
+                &[r#"{"litellm_call_id":"l","tenant":"t","t_start":1,"prompt":"p"}"#],
+                "native",
+            ),
+        ] {
+            let records: Vec<&[u8]> = records.iter().map(|r| r.as_bytes()).collect();
+            assert_eq!(
+                sniff_source(&records).unwrap().name(),
+                expected,
+                "{records:?}"
+            );
+        }
+        assert_eq!(sniff_source(&[]).unwrap_err(), SniffFailure::Empty);
+        let failure = sniff_source(&[b"soup", junk.as_bytes()]).unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "none of the first 2 records is of a known format"
+        );
+    }
+
     const GATEWAYS: &[(&str, &str)] = &[
         (
             r#"{"result":[{"tokens_in":1}],"result_info":{},"success":true}"#,
@@ -225,72 +292,5 @@ mod tests {
             let format = sniff_source(&[record.as_bytes()]).unwrap();
             assert_eq!(format.name(), *expected, "{record}");
         }
-    }
-
-    #[test]
-    fn formats_are_told_by_their_records() {
-        let junk = "{\"cut\": ";
-        for (records, expected) in [
-            (
-                &[r#"{"request_id":"r","tenant":"t","prompt":"p","response":"r"}"#][..],
-                "native",
-            ),
-            (&[r#"{"prompt":"p","response":"r"}"#], "native"),
-            (
-                &[r#"{"request_id":"r","prompt_tokens":1,"completion_tokens":2}"#],
-                "native",
-            ),
-            (
-                &[
-                    junk,
-                    junk,
-                    r#"{"request_id":"r","messages":[],"t_start":1}"#,
-                ],
-                "native",
-            ),
-            (
-                &[r#"{"request":{},"response":{},"tenant":"t","request_id":"r"}"#],
-                "openai",
-            ),
-            (
-                &[r#"{"prompt":"p","completion":"c","request_id":"r","tenant":"t"}"#],
-                "openai",
-            ),
-            (&[r#"{"input":"p","output":"c"}"#], "openai"),
-            (
-                &[r#"{"id":"r","user":"u","prompt":"p","response":"c"}"#],
-                "openai",
-            ),
-            (&[r#"{"messages":[],"choices":[]}"#], "openai"),
-            (
-                &[r#"[2026-09-11 08:30:05] {"event":"request.finished","obj":{}}"#],
-                "sglang_json",
-            ),
-            (
-                &["[2026-09-11 08:30:05] Finish: obj=GenerateReqInput(rid='1')"],
-                "sglang_text",
-            ),
-            (
-                &[r#"{"litellm_call_id":"l","call_type":"a","startTime":1}"#],
-                "litellm",
-            ),
-            (
-                &[r#"{"litellm_call_id":"l","tenant":"t","t_start":1,"prompt":"p"}"#],
-                "native",
-            ),
-        ] {
-            let records: Vec<&[u8]> = records.iter().map(|r| r.as_bytes()).collect();
-            assert_eq!(
-                sniff_source(&records).unwrap().name(),
-                expected,
-                "{records:?}"
-            );
-        }
-        assert_eq!(sniff_source(&[]).unwrap_err(), SniffFailure::Empty);
-        let failure = sniff_source(&[b"soup", junk.as_bytes()]).unwrap_err();
-        assert_eq!(
-            failure.to_string(),
-            "none of the first 2 records is of a known format"
-        );
     }
 }
