@@ -11,12 +11,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 5] = [
+const FOLDERS: [(&str, &str); 17] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
     ("sglang-text", "sglang_text"),
+    ("sglang-metrics", "sglang_metrics"),
+    ("vllm-text", "vllm_text"),
+    ("vllm-json", "vllm_json"),
     ("litellm", "litellm"),
+    ("envoy-ai-gateway", "envoy_ai_gateway"),
+    ("dynamo", "dynamo"),
+    ("ray-serve", "ray_serve"),
+    ("mooncake", "mooncake"),
+    ("azure-trace", "azure_trace"),
+    ("burst-gpt", "burst_gpt"),
+    ("sharegpt", "sharegpt"),
+    ("wildchat", "wildchat"),
+    ("lmsys", "lmsys"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {
@@ -54,6 +66,7 @@ fn context(name: &str) -> DecodeContext<'_> {
     static ZONE: std::sync::OnceLock<jiff::tz::TimeZone> = std::sync::OnceLock::new();
     DecodeContext {
         zone: Some(ZONE.get_or_init(|| jiff::tz::TimeZone::fixed(jiff::tz::offset(2)))),
+        year: Some(2026),
         source_name: name,
     }
 }
