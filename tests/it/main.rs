@@ -13,3 +13,4 @@ mod privacy;
 mod reliability;
 mod reveal;
 mod sql;
+mod trace;
