@@ -10,12 +10,18 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "formats/matrix.rs"]
+mod matrix;
+
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 15] = [
+const FOLDERS: [(&str, &str); 27] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
     ("sglang-text", "sglang_text"),
+    ("sglang-metrics", "sglang_metrics"),
+    ("vllm-text", "vllm_text"),
+    ("vllm-json", "vllm_json"),
     ("litellm", "litellm"),
     ("otlp", "otlp"),
     ("azure-openai", "azure_openai"),
@@ -27,6 +33,15 @@ const FOLDERS: [(&str, &str); 15] = [
     ("langfuse", "langfuse"),
     ("portkey", "portkey"),
     ("vertex", "vertex"),
+    ("envoy-ai-gateway", "envoy_ai_gateway"),
+    ("dynamo", "dynamo"),
+    ("ray-serve", "ray_serve"),
+    ("mooncake", "mooncake"),
+    ("azure-trace", "azure_trace"),
+    ("burst-gpt", "burst_gpt"),
+    ("sharegpt", "sharegpt"),
+    ("wildchat", "wildchat"),
+    ("lmsys", "lmsys"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {
@@ -64,6 +79,7 @@ fn context(name: &str) -> DecodeContext<'_> {
     static ZONE: std::sync::OnceLock<jiff::tz::TimeZone> = std::sync::OnceLock::new();
     DecodeContext {
         zone: Some(ZONE.get_or_init(|| jiff::tz::TimeZone::fixed(jiff::tz::offset(2)))),
+        year: Some(2026),
         source_name: name,
     }
 }
@@ -282,7 +298,56 @@ proptest! {
         // The soup may add exchanges of its own; all others are there, unchanged and in order.
         let mut rest = spliced.iter();
         for exchange in &whole {
-            prop_assert!(rest.any(|other| other == exchange));
+            prop_assert!(rest.any(|other| other == exchange), "{}", name);
+        }
+    }
+
+    #[test]
+    fn soup_anywhere_keeps_the_sums_and_the_neighbours(
+        which in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        soup in soup(),
+    ) {
+        let all = samples();
+        let (path, format) = &all[which.index(all.len())];
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let format = by_name(format).unwrap();
+        let bytes = fs::read(path).unwrap();
+        let at = at.index(bytes.len() + 1);
+        let spliced = [&bytes[..at], &soup, &bytes[at..]].concat();
+        // Each byte that is not blank is in exactly one record, and each record has one result.
+        let block = frame(&spliced);
+        prop_assert!(block.rejects.is_empty() && block.broken.is_none());
+        let mut covered = vec![0u8; spliced.len()];
+        let mut out = Vec::new();
+        for span in &block.records {
+            let record = block.record(span);
+            let start = block.offset(span) as usize;
+            covered[start..start + record.len()].iter_mut().for_each(|c| *c += 1);
+            let before = out.len();
+            let result = format.decode(record, &context(&name), &mut out);
+            prop_assert_eq!(result == Ok(RecordKind::Exchange), out.len() > before);
+        }
+        prop_assert!(covered.iter().all(|c| *c < 2));
+        for (byte, _) in spliced.iter().zip(covered).skip(3).filter(|(_, c)| *c == 0) {
+            prop_assert!(b" \t\r\n\x0c,[]".contains(byte));
+        }
+        // All lines but the one that was hit give what they gave.
+        if path.extension().is_some_and(|e| e == "json") {
+            return Ok(());
+        }
+        let start = bytes[..at].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+        let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
+        let mut rest = out.iter();
+        for side in [&bytes[..start], &bytes[end..]] {
+            for line in side.split(|b| *b == b'\n') {
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                let mut alone = Vec::new();
+                let _ = format.decode(line, &context(&name), &mut alone);
+                for exchange in &alone {
+                    prop_assert!(rest.any(|other| other == exchange), "{}", name);
+                }
+            }
         }
     }
 

@@ -69,7 +69,7 @@ table! {
         /// End of the response
         #[kind = Time]
         pub t_end: Option<TimeMicros>,
-        /// Where the zone of the times came from: utc, offset, assumed, unknown
+        /// Where the zone of the times came from: utc, offset, assumed, unknown, relative
         pub t_zone: TimeZoneSource,
         /// HTTP status that the client saw; null where the record has none
         pub http_status: Option<i32>,
