@@ -55,8 +55,8 @@ pub enum Checksum {
     Telling,
 }
 
-/// Least bits beside words of a particular value: a number of five digits and a letter.
-const TELLING: u32 = 18;
+/// Least bits beside words of a particular value: a number of three digits and a letter.
+const TELLING: u32 = 14;
 
 impl Checksum {
     /// Whether passing it proves a check digit, as opposed to mere plausibility.

@@ -1,7 +1,7 @@
 //! Identifiers of one text: prefilter, regex, checks, worth, allow list; then anything random.
 
 use super::bits;
-use super::pattern::{Pattern, Patterns, Scope};
+use super::pattern::{Pattern, Patterns, Scope, byte_set};
 use super::windows::{lumps, numbers};
 
 /// Most identifiers of one text; further ones are counted.
@@ -34,8 +34,9 @@ pub(super) fn extract(patterns: &Patterns, text: &str, out: &mut Vec<Candidate>)
     };
     lumps(text, |start, end| {
         let piece = &text.as_bytes()[start..end];
+        let set = byte_set(piece);
         for (number, pattern) in numbered(Scope::Lump) {
-            if pattern.may_match(piece) {
+            if pattern.may_match(piece, set) {
                 matches(pattern, number, text, (start, end), out);
             }
         }
@@ -43,14 +44,15 @@ pub(super) fn extract(patterns: &Patterns, text: &str, out: &mut Vec<Candidate>)
     });
     numbers(text, |start, end| {
         let piece = &text.as_bytes()[start..end];
+        let set = byte_set(piece);
         for (number, pattern) in numbered(Scope::Number) {
-            if pattern.may_match(piece) {
+            if pattern.may_match(piece, set) {
                 matches(pattern, number, text, (start, end), out);
             }
         }
     });
     for (number, pattern) in numbered(Scope::Block) {
-        for keyword in &pattern.keywords {
+        for (_, keyword) in &pattern.keywords {
             let mut done = 0;
             for start in keyword.find_iter(text.as_bytes()) {
                 if start >= done {
@@ -72,8 +74,10 @@ pub(super) fn extract(patterns: &Patterns, text: &str, out: &mut Vec<Candidate>)
 }
 
 impl Pattern {
-    fn may_match(&self, piece: &[u8]) -> bool {
-        self.keywords.is_empty() || self.keywords.iter().any(|k| k.find(piece).is_some())
+    fn may_match(&self, piece: &[u8], set: u128) -> bool {
+        let mut keywords = self.keywords.iter();
+        self.keywords.is_empty()
+            || keywords.any(|(bytes, k)| bytes & !set == 0 && k.find(piece).is_some())
     }
 }
 

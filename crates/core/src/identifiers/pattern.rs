@@ -105,7 +105,8 @@ pub struct Pattern {
     pub(super) id: String,
     pub(super) kind: Kind,
     pub(super) scope: Scope,
-    pub(super) keywords: Vec<Finder<'static>>,
+    /// Each with the set of its bytes.
+    pub(super) keywords: Vec<(u128, Finder<'static>)>,
     pub(super) regex: Regex,
     pub(super) checksum: Option<Checksum>,
     pub(super) bits: Option<u32>,
@@ -212,6 +213,11 @@ impl Patterns {
     }
 }
 
+/// The ASCII bytes of a piece.
+pub(super) fn byte_set(piece: &[u8]) -> u128 {
+    piece.iter().fold(0, |set, &b| set | 1u128 << (b & 127))
+}
+
 fn parse(content: &str) -> Result<Pattern, String> {
     let file: File = toml::from_str(content).map_err(|e| e.to_string())?;
     let compile = |regex: &str, ignore_case: bool| {
@@ -236,7 +242,7 @@ fn parse(content: &str) -> Result<Pattern, String> {
         keywords: file
             .keywords
             .iter()
-            .map(|k| Finder::new(k.as_bytes()).into_owned())
+            .map(|k| (byte_set(k.as_bytes()), Finder::new(k.as_bytes()).into_owned()))
             .collect(),
         id: file.id,
         kind: file.kind,
