@@ -4,6 +4,7 @@
 //! tokio: bytes come in as slices or readers, facts go out as plain values.
 
 pub mod capacity;
+pub mod engine;
 pub mod exchange;
 pub mod format;
 pub mod link;

@@ -5,6 +5,7 @@
 //! links or drops records: that needs more than one of them.
 
 pub mod body;
+pub mod engine_log;
 pub mod frame;
 pub mod json;
 pub mod litellm;
@@ -12,9 +13,11 @@ pub mod markers;
 pub mod native;
 pub mod openai;
 mod repair;
+pub mod server_info;
 pub mod sglang;
 pub mod time;
 
+use crate::engine::EngineEvent;
 use crate::exchange::{Exchange, RecordKind, RejectReason};
 use jiff::tz::TimeZone;
 use std::fmt;
@@ -51,6 +54,11 @@ pub trait LogFormat: Sync + Send {
         context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason>;
+
+    /// Appends the engine events of a record that `decode` called an event.
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        let _ = (record, context, out);
+    }
 }
 
 impl fmt::Debug for dyn LogFormat {
@@ -67,6 +75,9 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &sglang::SglangText,
         &litellm::Litellm,
         &openai::OpenAi,
+        &engine_log::EngineLog,
+        &server_info::ServerInfo,
+        &server_info::Metrics,
     ]
 }
 

@@ -11,6 +11,7 @@ pub use text::SglangText;
 
 use super::json::{Fault, Json, decode_lenient};
 use super::{DecodeContext, LogFormat, time};
+use crate::engine::{EngineEvent, read_line};
 use crate::exchange::{Exchange, RecordKind, RejectReason, TimeZoneSource};
 use item::{Item, nth};
 
@@ -49,11 +50,7 @@ impl LogFormat for SglangJson {
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
         let Some(json) = json_part(record) else {
-            // Other lines of the same process share the stream.
-            let known = is_log_line(record);
-            return known
-                .then_some(RecordKind::Other)
-                .ok_or(RejectReason::UnknownShape);
+            return other_line(record);
         };
         let (kind, mut exchanges) = decode_lenient(json, |text| {
             let record = Json::parse(text)?;
@@ -61,6 +58,10 @@ impl LogFormat for SglangJson {
         })?;
         out.append(&mut exchanges);
         Ok(kind)
+    }
+
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        out.extend(read_line(record, context.zone, context.source_name));
     }
 }
 
@@ -95,8 +96,15 @@ fn behind_prefix(record: &[u8]) -> Option<&[u8]> {
     })
 }
 
-fn is_log_line(record: &[u8]) -> bool {
-    behind_prefix(record).is_some() || record.starts_with(b"INFO:  ")
+/// Other lines of the same process share the stream: some of them are events.
+fn other_line(record: &[u8]) -> Result<RecordKind, RejectReason> {
+    let known = behind_prefix(record).is_some() || record.starts_with(b"INFO:  ");
+    if known && read_line(record, None, "").is_some() {
+        return Ok(RecordKind::Event);
+    }
+    known
+        .then_some(RecordKind::Other)
+        .ok_or(RejectReason::UnknownShape)
 }
 
 fn known_event(event: &str) -> bool {

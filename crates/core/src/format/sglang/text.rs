@@ -1,7 +1,8 @@
 //! SGLang's request log as text, the engine's default: `Finish: obj=GenerateReqInput(…), out={…}`.
 
 use super::python::Python;
-use super::{behind_prefix, decode_record, is_log_line};
+use super::{behind_prefix, decode_record, other_line};
+use crate::engine::{EngineEvent, read_line};
 use crate::exchange::{Exchange, RecordKind, RejectReason};
 use crate::format::json::{Fault, Json, decode_lenient};
 use crate::format::{DecodeContext, LogFormat};
@@ -42,10 +43,7 @@ impl LogFormat for SglangText {
     ) -> Result<RecordKind, RejectReason> {
         let record = record.trim_ascii_start();
         if self.sniff(record) == 0 {
-            let known = is_log_line(record);
-            return known
-                .then_some(RecordKind::Other)
-                .ok_or(RejectReason::UnknownShape);
+            return other_line(record);
         }
         let lossy = String::from_utf8_lossy(record);
         let (kind, mut exchanges) = decode_lenient(lossy.as_bytes(), |text| {
@@ -54,6 +52,10 @@ impl LogFormat for SglangText {
         })?;
         out.append(&mut exchanges);
         Ok(kind)
+    }
+
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        out.extend(read_line(record, context.zone, context.source_name));
     }
 }
 
