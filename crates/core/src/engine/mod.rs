@@ -4,6 +4,7 @@
 //! never kept: refusals quote schemas, error texts and other words of a client.
 
 mod cursor;
+pub mod epochs;
 mod prefix;
 mod sglang;
 mod vllm;
@@ -46,7 +47,7 @@ pub enum EventKind {
     LengthRejected,
     /// A prompt cut to the limit: n1 its length, n2 what is left, tokens.
     PromptTruncated,
-    /// A prompt over the window, refused before the scheduler: n1 its length, n2 the window, tokens.
+    /// A prompt over the window, refused before the scheduler: n1 its length, n2 the window.
     WindowExceeded,
     /// A prompt over the pool, refused at the queues of disaggregation: n1 its length, n2 the pool.
     PoolExceeded,

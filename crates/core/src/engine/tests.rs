@@ -420,7 +420,8 @@ mod soup {
             let lines = super::rows();
             let line = lines[cut.index(lines.len())].0;
             let at = cut.index(line.len() + 1);
-            let spliced = [&line.as_bytes()[..at], text.as_bytes(), &line.as_bytes()[at..]].concat();
+            let (head, tail) = line.as_bytes().split_at(at);
+            let spliced = [head, text.as_bytes(), tail].concat();
             let _ = read_line(&spliced, None, "x");
         }
     }

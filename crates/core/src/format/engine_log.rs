@@ -1,4 +1,5 @@
-//! What an engine prints: events, lines of no further meaning, and requests where it logs them there.
+//! What an engine prints: events, lines of no further meaning, and requests where it logs them
+//! there.
 //!
 //! Requests in the stream are read by the formats of the request logs. A line that is none of
 //! these is known all the same: an engine's output is full of banners, bars and traces.
