@@ -172,7 +172,7 @@ fn scan_texts(
     Ok(())
 }
 
-fn changed(input: &Input) -> anyhow::Error {
+pub(super) fn changed(input: &Input) -> anyhow::Error {
     failure(
         FailureKind::Integrity,
         format!(
@@ -220,7 +220,7 @@ impl BlockWork for SearchTexts<'_> {
     }
 }
 
-fn fields(exchange: &Exchange) -> Fields<'_> {
+pub(super) fn fields(exchange: &Exchange) -> Fields<'_> {
     Fields {
         prompt: exchange.prompt.as_ref(),
         response: exchange.response.as_ref(),

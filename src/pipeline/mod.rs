@@ -11,6 +11,7 @@ pub mod ingest;
 pub mod intern;
 pub mod mask;
 pub mod open;
+pub mod operators;
 pub mod previews;
 pub mod scan;
 pub mod scratch;
