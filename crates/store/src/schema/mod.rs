@@ -4,10 +4,12 @@
 //! columns, in this order, and their comments are the descriptions that stand in the files.
 
 mod detect;
+mod engine;
 mod exchanges;
 mod input;
 
 pub use detect::{FindingRow, OverlapRow, VerdictRow, findings, overlaps, verdicts};
+pub use engine::{EngineEventRow, engine_events};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
 
@@ -156,6 +158,8 @@ pub enum Table {
     Rejects,
     /// One capacity epoch a row.
     Capacity,
+    /// One engine event a row.
+    EngineEvents,
     /// One maximal shared token span a row.
     Overlaps,
     /// One hit of a rule a row.
@@ -166,12 +170,13 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
         Table::Rejects,
         Table::Capacity,
+        Table::EngineEvents,
         Table::Overlaps,
         Table::Findings,
         Table::Verdicts,
@@ -185,6 +190,7 @@ impl Table {
             Table::Sources => "sources",
             Table::Rejects => "rejects",
             Table::Capacity => "capacity",
+            Table::EngineEvents => "engine_events",
             Table::Overlaps => "overlaps",
             Table::Findings => "findings",
             Table::Verdicts => "verdicts",
@@ -204,6 +210,7 @@ impl Table {
             Table::Sources => SourceRow::COLUMNS,
             Table::Rejects => RejectRow::COLUMNS,
             Table::Capacity => CapacityRow::COLUMNS,
+            Table::EngineEvents => EngineEventRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
             Table::Verdicts => VerdictRow::COLUMNS,
@@ -239,6 +246,7 @@ impl Table {
             Table::Sources => "one input with its digests and its tally",
             Table::Rejects => "bytes of an input that could not become an exchange",
             Table::Capacity => "one capacity epoch of a node or deployment",
+            Table::EngineEvents => "one event of an engine's own log",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
             Table::Findings => "one hit of a rule",
             Table::Verdicts => "the grade of one delivered response in the window",
