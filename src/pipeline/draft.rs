@@ -134,6 +134,10 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         engine_version: e.engine_version,
         t_start: e.t_start,
         t_first_token: e.t_first_token,
+        first_token_ms: e
+            .t_start
+            .zip(e.t_first_token)
+            .map(|(a, b)| b.saturating_sub(a).div_euclid(1000)),
         t_end: e.t_end,
         t_zone: e.t_zone,
         http_status: e.http_status.map(i32::from),

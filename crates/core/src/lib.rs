@@ -3,6 +3,7 @@
 //! This package never touches the file system, the network or a clock, and knows neither Arrow nor
 //! tokio: bytes come in as slices or readers, facts go out as plain values.
 
+pub mod advisory;
 pub mod capacity;
 pub mod engine;
 pub mod exchange;
@@ -15,4 +16,5 @@ pub mod second_hand;
 #[cfg(feature = "synth")]
 pub mod synth;
 pub mod text;
+pub mod threshold;
 pub mod trace;
