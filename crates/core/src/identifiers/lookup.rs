@@ -152,10 +152,17 @@ fn follow(
     let mut sum = SUM;
     for token in from..tokens.len() {
         if token > from {
-            while tokens.barriers.get(barrier).is_some_and(|b| (b.at as usize) < token) {
+            while tokens
+                .barriers
+                .get(barrier)
+                .is_some_and(|b| (b.at as usize) < token)
+            {
                 barrier += 1;
             }
-            let crossed = tokens.barriers.get(barrier).is_some_and(|b| b.at as usize == token);
+            let crossed = tokens
+                .barriers
+                .get(barrier)
+                .is_some_and(|b| b.at as usize == token);
             if crossed || tokens.start[token].saturating_sub(tokens.end[token - 1]) > GAP {
                 return;
             }
@@ -168,8 +175,7 @@ fn follow(
         sum = value::add(sum, folded);
         let wanted = (buffer.len() as u16, sum);
         let asked = |v: &Value| (v.probe.length, v.probe.sum);
-        let mut at = group.start
-            + values[group.clone()].partition_point(|v| asked(v) < wanted);
+        let mut at = group.start + values[group.clone()].partition_point(|v| asked(v) < wanted);
         if at < group.end && asked(&values[at]) == wanted {
             let hmac = value::hmac(key, buffer);
             while at < group.end && asked(&values[at]) == wanted {

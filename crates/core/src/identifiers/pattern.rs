@@ -242,7 +242,12 @@ fn parse(content: &str) -> Result<Pattern, String> {
         keywords: file
             .keywords
             .iter()
-            .map(|k| (byte_set(k.as_bytes()), Finder::new(k.as_bytes()).into_owned()))
+            .map(|k| {
+                (
+                    byte_set(k.as_bytes()),
+                    Finder::new(k.as_bytes()).into_owned(),
+                )
+            })
             .collect(),
         id: file.id,
         kind: file.kind,

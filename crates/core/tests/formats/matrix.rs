@@ -129,7 +129,8 @@ fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
     out.push_str(
         "\n## What cannot run\n\nOverlap, attribution, identifiers and text health need the text of \
          responses; to tell own text\nfrom foreign one they need prompts. Without them a format \
-         still gives lengths, times and status, so\nexposure can be told and disclosure cannot.\n\n",
+         still gives lengths, times and status, so\nexposure can be told and disclosure \
+         cannot.\n\n",
     );
     for format in table() {
         let lacks = match texts(format.name()) {
