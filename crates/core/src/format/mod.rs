@@ -182,7 +182,7 @@ mod tests {
     const ENGINE_SIDE: &[(&str, &str)] = &[
         (
             "[2026-09-11 08:30:05 TP0] server_args=ServerArgs(model_path='m')",
-            "sglang_json",
+            "engine_log",
         ),
         (
             r#"{"request_parameters":"{}","finish_reason":null,"prompt_tokens":1}"#,
