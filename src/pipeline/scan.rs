@@ -168,7 +168,13 @@ fn take_blocks<W: BlockWork>(
         }
         let outs: Vec<W::Out> = group
             .par_iter()
-            .map(|(block, format)| work.work(block, *format, context))
+            .map(|(block, format)| {
+                let context = DecodeContext {
+                    header: block.header.as_deref(),
+                    ..*context
+                };
+                work.work(block, *format, &context)
+            })
             .collect();
         for ((block, _), out) in group.iter().zip(outs) {
             absorb(block, out)?;

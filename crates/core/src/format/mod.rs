@@ -8,7 +8,7 @@ pub mod azure_trace;
 pub mod body;
 pub mod burst_gpt;
 pub mod chat_sets;
-mod csv;
+pub mod csv;
 pub mod dynamo;
 pub mod envoy;
 pub mod frame;
@@ -46,6 +46,8 @@ pub struct DecodeContext<'a> {
     /// Declared year of times that are written without one; such times are dropped where neither
     /// it nor the file name gives a year.
     pub year: Option<i16>,
+    /// Header of the source, where it is CSV.
+    pub header: Option<&'a [u8]>,
     /// File name of the source, without folders.
     pub source_name: &'a str,
 }
