@@ -31,6 +31,9 @@ const LONG: [&str; 8] = [
     "Log Type",
 ];
 
+/// Bytes that a header may have.
+const MAX_HEADER: usize = 1 << 10;
+
 /// A row with the names of its columns.
 struct Row<'a> {
     names: Vec<Cow<'a, str>>,
@@ -83,6 +86,10 @@ impl LogFormat for BurstGpt {
     }
 
     fn sniff(&self, record: &[u8]) -> u8 {
+        let head = Row::read(record, Some(record)).filter(|_| record.len() < MAX_HEADER);
+        if head.is_some_and(|row| SHORT.iter().all(|name| row.get(name) == Some(*name))) {
+            return 100;
+        }
         let Some(row) = Row::read(record, None) else {
             return 0;
         };
@@ -90,11 +97,7 @@ impl LogFormat for BurstGpt {
         let shaped = row.seconds("Timestamp").is_some()
             && counts.iter().all(|name| row.count(name).is_some())
             && row.get("Log Type").is_some_and(|t| t.ends_with("log"));
-        match (row.is_header(), shaped) {
-            (true, _) => 100,
-            (false, true) => 60,
-            _ => 0,
-        }
+        if shaped { 60 } else { 0 }
     }
 
     fn decode(
