@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 mod matrix;
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 17] = [
+const FOLDERS: [(&str, &str); 27] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
@@ -32,6 +32,16 @@ const FOLDERS: [(&str, &str); 17] = [
     ("sharegpt", "sharegpt"),
     ("wildchat", "wildchat"),
     ("lmsys", "lmsys"),
+    ("otlp", "otlp"),
+    ("azure-openai", "azure_openai"),
+    ("batch", "batch"),
+    ("bedrock", "bedrock"),
+    ("cloudflare", "cloudflare"),
+    ("helicone", "helicone"),
+    ("kong", "kong"),
+    ("langfuse", "langfuse"),
+    ("portkey", "portkey"),
+    ("vertex", "vertex"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {
@@ -130,6 +140,7 @@ fn show(exchange: &Exchange) -> Value {
         ("cached_tokens", json!(exchange.cached_tokens)),
         ("tokens_source", json!(exchange.tokens_source)),
         ("choice", json!(exchange.choice)),
+        ("part", json!(Some(exchange.part).filter(|p| *p > 0))),
         ("modalities", exchange.modalities.names().collect()),
         ("prompt_state", json!(state(exchange.prompt_state))),
         ("response_state", json!(state(exchange.response_state))),
