@@ -24,6 +24,8 @@ pub struct ScanSettings {
     pub max_ratio: u64,
     /// Zone for naive times.
     pub zone: Option<jiff::tz::TimeZone>,
+    /// Year for times that are written without one.
+    pub year: Option<i16>,
     /// Target size of a block, in bytes.
     pub block_bytes: usize,
     /// Blocks looked at in one go.
@@ -136,6 +138,7 @@ pub fn scan_source<W: BlockWork>(
         let reader = scope.spawn(|| read_blocks(&path, settings, digests, progress, &stop, sender));
         let context = DecodeContext {
             zone: settings.zone.as_ref(),
+            year: settings.year,
             source_name: &source_name,
             ..DecodeContext::default()
         };

@@ -127,9 +127,9 @@ fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
     }
     out.push_str(
         "\n## What cannot run\n\n\
-         Overlap, attribution, identifiers and text health need the text of responses; to tell own\n\
-         text from foreign one they need prompts. Without them a format still gives lengths, times\n\
-         and status, so exposure can be told and disclosure cannot.\n\n",
+         Overlap, attribution, identifiers and text health need the text of responses; to tell\n\
+         own text from foreign one they need prompts. Without them a format still gives lengths,\n\
+         times and status, so exposure can be told and disclosure cannot.\n\n",
     );
     for format in table() {
         let lacks = match texts(format.name()) {
