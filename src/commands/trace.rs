@@ -123,6 +123,7 @@ pub fn run(args: &TraceArgs) -> Result<Outcome> {
         max_record_bytes: config.max_record_bytes,
         max_ratio: config.max_ratio,
         zone: config.zone.clone(),
+        year: config.year,
         block_bytes: 4 << 20,
         blocks_in_flight: threads,
         stdin_copy: PathBuf::new(),

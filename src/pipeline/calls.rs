@@ -280,3 +280,80 @@ fn handed_over(meta: &Meta) -> bool {
         Outcome::Ok | Outcome::Aborted | Outcome::Unknown => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pentimento_core::link::link_key;
+
+    fn meta(record: u32, role: Role, half: bool, holds: [bool; 2], engine_key: u64) -> Meta {
+        let [has_prompt, has_response] = holds;
+        Meta {
+            spill_offset: 0,
+            exchange_id: [0; 16],
+            t_start: Some(0),
+            engine_key: Some(engine_key),
+            spill_length: 0,
+            source: 0,
+            record,
+            tenant: NONE,
+            model: NONE,
+            node: NONE,
+            deployment: NONE,
+            http_status: -1,
+            role,
+            role_stated: true,
+            half,
+            prompt_full: has_prompt,
+            has_prompt,
+            has_response,
+            generated: has_response,
+            outcome: Outcome::Unknown,
+            t_end: None,
+        }
+    }
+
+    fn delivered(metas: &[Meta], keys: Vec<LinkKey>) -> Vec<bool> {
+        let calls = form_calls(metas, keys, 8);
+        calls.facts.iter().map(|f| f.delivered).collect()
+    }
+
+    fn keys(kind: CorrelationKind, ids: &[&str]) -> Vec<LinkKey> {
+        let key = |(record, id): (usize, &&str)| LinkKey {
+            key: link_key(kind, id).unwrap(),
+            record: record as u32,
+            kind,
+        };
+        ids.iter().enumerate().map(key).collect()
+    }
+
+    #[test]
+    fn request_and_answer_lines_are_one_delivery() {
+        let (asked, answered) = ([true, false], [false, true]);
+        let mut metas = vec![
+            meta(0, Role::Unified, true, [false; 2], 7),
+            meta(1, Role::Unified, true, asked, 7),
+            meta(2, Role::Unified, false, answered, 7),
+            meta(3, Role::Unified, true, [false; 2], 8),
+            meta(4, Role::Unified, true, asked, 8),
+        ];
+        let mut keys = keys(CorrelationKind::EngineRid, &["a", "a", "a", "b", "b"]);
+        // The first line of `a` holds nothing that the answer lacks; its prompt stands in the next.
+        let dropped = pair_halves(&mut metas, &mut keys);
+        assert_eq!(dropped.into_iter().collect::<Vec<_>>(), [(0, (1, 1))]);
+        // Of `b`, which got no answer, the line with the prompt stands for both.
+        assert_eq!(delivered(&metas, keys), [false, true, false, true]);
+    }
+
+    #[test]
+    fn a_half_speaks_only_where_nothing_whole_does() {
+        let metas = [
+            meta(0, Role::Unified, true, [true, false], 1),
+            meta(1, Role::Prefill, false, [false; 2], 2),
+            meta(2, Role::Decode, false, [false, true], 3),
+        ];
+        let keys = |n| keys(CorrelationKind::BootstrapRoom, &["9", "9", "9"][..n]);
+        assert_eq!(delivered(&metas, keys(3)), [false, false, true]);
+        assert_eq!(delivered(&metas[..2], keys(2)), [true, false]);
+    }
+}

@@ -85,6 +85,7 @@ fn context(name: &str) -> DecodeContext<'_> {
         zone: Some(ZONE.get_or_init(|| jiff::tz::TimeZone::fixed(jiff::tz::offset(2)))),
         year: Some(2026),
         source_name: name,
+        ..DecodeContext::default()
     }
 }
 
@@ -204,7 +205,11 @@ fn samples_decode_as_stored() {
         let mut records = Vec::new();
         for span in &block.records {
             let mut out = Vec::new();
-            let result = match format.decode(block.record(span), &context(&name), &mut out) {
+            let context = DecodeContext {
+                header: block.header.as_deref(),
+                ..context(&name)
+            };
+            let result = match format.decode(block.record(span), &context, &mut out) {
                 Ok(RecordKind::Exchange) => "exchange",
                 Ok(RecordKind::Event) => "event",
                 Ok(RecordKind::Other) => "other",
@@ -290,6 +295,9 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
         "\"prompt\":\"",
         "{\"request\":",
         "\n  \"",
+        "a,b,c\n",
+        ",\"",
+        "\",",
         "1e999",
     ]);
     let piece = prop_oneof![

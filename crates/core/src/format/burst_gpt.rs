@@ -1,5 +1,5 @@
 //! The public BurstGPT traces (CSV): relative time and lengths. The first release lacks session
-//! and elapsed time, so the number of columns tells the releases apart.
+//! and elapsed time; in a piece without its header the number of columns tells the releases apart.
 
 use super::body::{add_correlation, extra_field, finish};
 use super::json::Json;
@@ -31,30 +31,38 @@ const LONG: [&str; 8] = [
     "Log Type",
 ];
 
+/// Bytes that a header may have.
+const MAX_HEADER: usize = 1 << 10;
+
 /// A row with the names of its columns.
 struct Row<'a> {
-    names: &'static [&'static str],
+    names: Vec<Cow<'a, str>>,
     fields: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Row<'a> {
-    fn read(record: &'a [u8]) -> Option<Row<'a>> {
+    fn read(record: &'a [u8], header: Option<&'a [u8]>) -> Option<Row<'a>> {
         let fields = csv::fields(std::str::from_utf8(record).ok()?)?;
-        let names: &[&str] = match fields.len() {
-            6 => &SHORT,
-            8 => &LONG,
+        let known = |names: &[&'static str]| names.iter().map(|n| Cow::Borrowed(*n)).collect();
+        let given = header
+            .and_then(|line| csv::fields(std::str::from_utf8(line).ok()?))
+            .filter(|names| names.iter().any(|n| n.trim() == "Request tokens"));
+        let names: Vec<Cow<'_, str>> = match (given, fields.len()) {
+            (Some(names), _) => names,
+            (None, 6) => known(&SHORT),
+            (None, 8) => known(&LONG),
             _ => return None,
         };
-        Some(Row { names, fields })
+        (names.len() == fields.len()).then_some(Row { names, fields })
     }
 
     fn is_header(&self) -> bool {
-        let pairs = self.fields.iter().zip(self.names);
-        pairs.into_iter().all(|(field, name)| field.trim() == *name)
+        let mut pairs = self.fields.iter().zip(&self.names);
+        pairs.all(|(field, name)| field.trim() == name.trim())
     }
 
     fn get(&self, name: &str) -> Option<&str> {
-        let at = self.names.iter().position(|n| *n == name)?;
+        let at = self.names.iter().position(|n| n.trim() == name)?;
         let field = self.fields.get(at)?.trim();
         (!field.is_empty()).then_some(field)
     }
@@ -78,27 +86,27 @@ impl LogFormat for BurstGpt {
     }
 
     fn sniff(&self, record: &[u8]) -> u8 {
-        let Some(row) = Row::read(record) else {
+        let head = Row::read(record, Some(record)).filter(|_| record.len() < MAX_HEADER);
+        if head.is_some_and(|row| SHORT.iter().all(|name| row.get(name) == Some(*name))) {
+            return 100;
+        }
+        let Some(row) = Row::read(record, None) else {
             return 0;
         };
         let counts = ["Request tokens", "Response tokens", "Total tokens"];
         let shaped = row.seconds("Timestamp").is_some()
             && counts.iter().all(|name| row.count(name).is_some())
             && row.get("Log Type").is_some_and(|t| t.ends_with("log"));
-        match (row.is_header(), shaped) {
-            (true, _) => 100,
-            (false, true) => 60,
-            _ => 0,
-        }
+        if shaped { 60 } else { 0 }
     }
 
     fn decode(
         &self,
         record: &[u8],
-        _context: &DecodeContext<'_>,
+        context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
-        let row = Row::read(record).ok_or(RejectReason::UnknownShape)?;
+        let row = Row::read(record, context.header).ok_or(RejectReason::UnknownShape)?;
         if row.is_header() {
             return Ok(RecordKind::Other);
         }

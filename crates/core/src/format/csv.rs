@@ -1,12 +1,13 @@
 //! One row of a CSV file (RFC 4180), and columns by the names of a known header.
 
+use super::json::Json;
 use std::borrow::Cow;
 
 /// Fields that a row may have; the widest known export has about forty.
 const MAX_FIELDS: usize = 1024;
 
 /// Splits a row; `None` where a quoted field does not end or there are too many.
-pub(super) fn fields(row: &str) -> Option<Vec<Cow<'_, str>>> {
+pub fn fields(row: &str) -> Option<Vec<Cow<'_, str>>> {
     let mut rest = row.strip_suffix('\r').unwrap_or(row);
     let mut out = Vec::new();
     loop {
@@ -27,6 +28,24 @@ pub(super) fn fields(row: &str) -> Option<Vec<Cow<'_, str>>> {
             None => return behind.is_empty().then_some(out),
         }
     }
+}
+
+/// A row as an object of texts under the names of its header, so that what reads the JSON rows of
+/// an export reads its CSV rows too. Empty fields are null.
+pub fn object<'a>(row: &'a str, header: &'a str) -> Option<Json<'a>> {
+    let (names, values) = (fields(header)?, fields(row)?);
+    if names.len() != values.len() {
+        return None;
+    }
+    let value = |field: Cow<'a, str>| {
+        if field.is_empty() {
+            Json::Null
+        } else {
+            Json::Str(field)
+        }
+    };
+    let entries = names.into_iter().zip(values.into_iter().map(value));
+    Some(Json::Object(entries.collect()))
 }
 
 /// A field behind its opening quote, and what follows it.
@@ -76,5 +95,11 @@ mod tests {
             );
         }
         assert_eq!(fields(&",".repeat(5000)), None);
+        let shown = |row| object(row, "id,\"a b\",c").map(|o| o.to_text());
+        assert_eq!(
+            shown("1,\"x,y\","),
+            Some(r#"{"id":"1","a b":"x,y","c":null}"#.to_owned())
+        );
+        assert_eq!(shown("1,2"), None);
     }
 }

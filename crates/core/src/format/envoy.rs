@@ -90,10 +90,14 @@ impl LogFormat for Envoy {
     }
 }
 
+/// Whether a value says something.
+fn is_there(value: &Json<'_>) -> bool {
+    !matches!(value, Json::Null) && !matches!(value.as_str(), Some("-" | ""))
+}
+
 /// A value that is there.
 fn value<'j, 'a>(line: &'j Json<'a>, key: &str) -> Option<&'j Json<'a>> {
-    line.some(key)
-        .filter(|v| !matches!(v.as_str(), Some("-" | "")))
+    line.get(key).filter(|v| is_there(v))
 }
 
 fn first<'j, 'a>(line: &'j Json<'a>, keys: &[&str]) -> Option<&'j Json<'a>> {
@@ -104,10 +108,8 @@ fn decode_line(line: &Json<'_>, context: &DecodeContext<'_>) -> Result<Option<Ex
     if !line.has("response_code") {
         return Err(RejectReason::UnknownShape.into());
     }
-    let ai = |(key, _): &(std::borrow::Cow<'_, str>, Json<'_>)| {
-        key.starts_with("gen_ai.") && value(line, key).is_some()
-    };
-    if !line.entries().iter().any(ai) {
+    let ai = |name: &str, field| name.starts_with("gen_ai.") && is_there(field);
+    if !line.entries().iter().any(|(name, field)| ai(name, field)) {
         // A line of a route that leads to no model.
         return Ok(None);
     }
@@ -148,8 +150,9 @@ fn decode_line(line: &Json<'_>, context: &DecodeContext<'_>) -> Result<Option<Ex
     }
     tenants(line, &mut exchange);
     for (key, field) in line.entries() {
-        let counted = [&INPUT[..], &OUTPUT, &CACHED].concat().contains(&&**key);
-        if !READ.contains(&&**key) && !counted && value(line, key).is_some() {
+        let lists = [&READ[..], &INPUT, &OUTPUT, &CACHED];
+        let read = lists.iter().any(|list| list.contains(&&**key));
+        if !read && is_there(field) {
             exchange.extra.push(extra_field(key, field));
         }
     }
@@ -196,14 +199,14 @@ fn tenants(line: &Json<'_>, exchange: &mut Exchange) {
     let candidates = &mut exchange.tenant_candidates;
     push_candidate(candidates, "tenant", value(line, "tenant.id"));
     push_candidate(candidates, "user", value(line, "user.id"));
-    for (key, _) in line.entries() {
+    for (key, field) in line.entries() {
         let name = key.to_ascii_lowercase();
         let header = name.starts_with("x-") && !name.starts_with("x-envoy-");
         if !header || PLAIN_HEADERS.contains(&name.as_str()) {
             continue;
         }
-        if let Some(found) = value(line, key) {
-            push_header(candidates, &name, found);
+        if is_there(field) {
+            push_header(candidates, &name, field);
         }
     }
     let address = first(line, &["x-forwarded-for", "downstream_remote_address"]);

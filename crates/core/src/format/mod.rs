@@ -12,7 +12,7 @@ pub mod body;
 pub mod burst_gpt;
 pub mod chat_sets;
 pub mod cloudflare;
-mod csv;
+pub mod csv;
 pub mod dynamo;
 pub mod engine_log;
 mod envelope;
@@ -61,6 +61,8 @@ pub struct DecodeContext<'a> {
     /// Declared year of times that are written without one; such times are dropped where neither
     /// it nor the file name gives a year.
     pub year: Option<i16>,
+    /// Header of the source, where it is CSV.
+    pub header: Option<&'a [u8]>,
     /// File name of the source, without folders.
     pub source_name: &'a str,
 }

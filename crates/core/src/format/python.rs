@@ -9,6 +9,9 @@ use std::borrow::Cow;
 /// Values nest no deeper than this.
 const MAX_DEPTH: usize = 64;
 
+/// Bytes that a key with a quote in it may have.
+const MAX_RAW_KEY: usize = 4096;
+
 /// Reads a text of Python values.
 pub(in crate::format) struct Python<'a> {
     text: &'a str,
@@ -159,8 +162,12 @@ impl<'a> Python<'a> {
             if self.take("}") {
                 return Some(Json::Object(entries));
             }
-            let key = self.plain_value(depth + 1)?;
+            let start = self.at;
+            let mut key = self.plain_value(depth + 1)?;
             self.blanks();
+            if let Some(raw) = self.raw_key(start) {
+                key = raw;
+            }
             // A set has no values; nothing that is logged needs one.
             let value = if self.take(":") {
                 self.value(depth + 1)?
@@ -174,6 +181,22 @@ impl<'a> Python<'a> {
             entries.push((key, value));
             self.separator("}")?;
         }
+    }
+
+    /// A key that the logger put between quotes without escaping it: it ends where a value begins.
+    fn raw_key(&mut self, start: usize) -> Option<Json<'a>> {
+        let done = self.rest().starts_with([':', ',', '}']);
+        let text = self.text.get(start..)?.strip_prefix('\'')?;
+        let window = text
+            .as_bytes()
+            .get(..MAX_RAW_KEY)
+            .unwrap_or(text.as_bytes());
+        if done {
+            return None;
+        }
+        let end = memchr::memmem::find(window, b"': ")?;
+        self.at = start + 1 + end + 1;
+        Some(Json::Str(Cow::Borrowed(text.get(..end)?)))
     }
 
     /// Takes a comma, or stays before the end.
@@ -282,6 +305,8 @@ mod tests {
             ("[<HTTPStatus.BAD: 400>, <object at 0x7f>]", "[400,null]"),
             ("'head' ... 'tail'", r#""head...tail""#),
             ("[1, 2] ... [8, 9]", r#"[1,2,"...",8,9]"#),
+            ("{'k'': 'v', 'it's': 2}", r#"{"k'":"v","it's":2}"#),
+            ("{1, 2}", r#"{"1":null,"2":null}"#),
             ("5120033876543210987", "5120033876543210987"),
         ] {
             let value = Python::new(text).value(0).unwrap();
