@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 15] = [
+const FOLDERS: [(&str, &str); 16] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
@@ -22,6 +22,7 @@ const FOLDERS: [(&str, &str); 15] = [
     ("batch", "batch"),
     ("bedrock", "bedrock"),
     ("cloudflare", "cloudflare"),
+    ("har", "har"),
     ("helicone", "helicone"),
     ("kong", "kong"),
     ("langfuse", "langfuse"),

@@ -11,6 +11,7 @@ pub mod body;
 pub mod cloudflare;
 mod envelope;
 pub mod frame;
+pub mod har;
 pub mod helicone;
 pub mod json;
 pub mod kong;
@@ -88,6 +89,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &helicone::Helicone,
         &portkey::Portkey,
         &vertex::Vertex,
+        &har::Har,
         &openai::OpenAi,
     ]
 }
@@ -208,6 +210,10 @@ mod tests {
     }
 
     const GATEWAYS: &[(&str, &str)] = &[
+        (
+            r#"{"log":{"entries":[{"startedDateTime":"t","request":{},"response":{}}]}}"#,
+            "har",
+        ),
         (
             r#"{"result":[{"tokens_in":1}],"result_info":{},"success":true}"#,
             "cloudflare",
