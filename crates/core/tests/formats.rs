@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 mod matrix;
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 30] = [
+const FOLDERS: [(&str, &str); 31] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
@@ -29,6 +29,7 @@ const FOLDERS: [(&str, &str); 30] = [
     ("batch", "batch"),
     ("bedrock", "bedrock"),
     ("cloudflare", "cloudflare"),
+    ("har", "har"),
     ("helicone", "helicone"),
     ("kong", "kong"),
     ("langfuse", "langfuse"),

@@ -18,6 +18,7 @@ pub mod engine_log;
 mod envelope;
 pub mod envoy;
 pub mod frame;
+pub mod har;
 mod headers;
 pub mod helicone;
 pub mod json;
@@ -116,6 +117,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &helicone::Helicone,
         &portkey::Portkey,
         &vertex::Vertex,
+        &har::Har,
         &openai::OpenAi,
         &envoy::Envoy,
         &dynamo::Dynamo,
@@ -316,6 +318,10 @@ mod tests {
     }
 
     const GATEWAYS: &[(&str, &str)] = &[
+        (
+            r#"{"log":{"entries":[{"startedDateTime":"t","request":{},"response":{}}]}}"#,
+            "har",
+        ),
         (
             r#"{"result":[{"tokens_in":1}],"result_info":{},"success":true}"#,
             "cloudflare",
