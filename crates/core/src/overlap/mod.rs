@@ -25,6 +25,6 @@ mod windows;
 
 pub use search::{Partial, Search};
 pub use types::{
-    Field, Fields, JudgedText, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, TimeOrder,
-    WINDOW_WEIGHT,
+    Field, Fields, JudgedText, Limits, NOVEL_RANGES, Outcome, PassKind, Row, Settings, Stats,
+    Subject, TimeOrder, WINDOW_WEIGHT,
 };
