@@ -10,6 +10,7 @@ pub mod link;
 pub mod operator;
 pub mod overlap;
 pub mod record;
+pub mod surprise;
 #[cfg(feature = "synth")]
 pub mod synth;
 pub mod text;
