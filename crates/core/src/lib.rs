@@ -9,6 +9,7 @@ pub mod format;
 pub mod link;
 pub mod operator;
 pub mod overlap;
+pub mod probe;
 pub mod record;
 pub mod surprise;
 #[cfg(feature = "synth")]

@@ -12,8 +12,12 @@ mod automaton;
 #[cfg(test)]
 mod cases;
 mod cells;
+mod chain;
 mod collect;
 mod matching;
+mod mosaic;
+#[cfg(test)]
+mod mosaic_cases;
 mod rows;
 mod search;
 #[cfg(test)]
@@ -23,8 +27,10 @@ mod twin;
 mod types;
 mod windows;
 
+pub use mosaic::{Mosaic, MosaicKind};
 pub use search::{Partial, Search};
 pub use types::{
     Field, Fields, JudgedText, Limits, NOVEL_RANGES, Outcome, PassKind, Row, Settings, Stats,
     Subject, TimeOrder, WINDOW_WEIGHT,
 };
+pub(crate) use windows::Filter;

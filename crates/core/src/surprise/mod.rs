@@ -7,15 +7,14 @@
 mod log2;
 mod stats;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use log2::log2_millibits;
-pub(crate) use stats::for_each_unit;
 pub use stats::{LeaveOut, StatsLimits, TokenCount, TokenStats};
+pub(crate) use stats::{for_each_unit, longer};
 
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Row, Subject};
-use crate::text::Tokens;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,11 +22,6 @@ use std::sync::Arc;
 const MOST_TOKENS: usize = 4_096;
 /// Rarest terms of a prompt that speak for it.
 const TERMS: usize = 128;
-/// Most that a token weighs which what stands before it gives away: a pair of tokens that the span
-/// has had before, the next number of a list.
-const FORESEEN: u32 = 1_000;
-/// Tokens between a number and the next of a list.
-const LIST_STEP: usize = 8;
 /// Spans of the same passage that are looked for, to either side.
 const NEIGHBOURS: usize = 64;
 
@@ -196,8 +190,9 @@ impl Surprise {
                     let leave = &self.leave[at as usize];
                     let mut bits = self.stats.millibits(tokens, token, leave);
                     let before = token.checked_sub(1).map(|b| tokens.hash[b]);
-                    if counts_on(tokens, token) || !pairs.insert((before, tokens.hash[token])) {
-                        bits = bits.min(FORESEEN);
+                    if !pairs.insert((before, tokens.hash[token])) {
+                        // A pair of tokens that the span has had is no surprise.
+                        bits = bits.min(stats::FORESEEN);
                     }
                     weighed.push((unit, bits));
                 }
@@ -272,24 +267,6 @@ impl Surprise {
             };
         }
     }
-}
-
-/// Whether a token is a number that follows the last one before it.
-fn counts_on(tokens: &Tokens, at: usize) -> bool {
-    let number = |t: usize| -> Option<u64> {
-        let folded = tokens.folded(t);
-        let digits = folded.len() <= 18 && folded.iter().all(u8::is_ascii_digit);
-        std::str::from_utf8(folded)
-            .ok()
-            .filter(|_| digits)?
-            .parse()
-            .ok()
-    };
-    let Some(value) = number(at) else {
-        return false;
-    };
-    let mut before = (at.saturating_sub(LIST_STEP)..at).rev();
-    before.find_map(number).is_some_and(|n| value == n + 1)
 }
 
 /// Shared weight of two lists of terms, in thousandths of the lighter one.

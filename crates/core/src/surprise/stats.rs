@@ -27,7 +27,7 @@ const TENANT_PLACES: u32 = 64 - COUNT_BITS;
 /// With fewer tenants, text that only the parties to a span hold may still be common speech.
 const FEW_TENANTS: u32 = 8;
 /// Weight of the shorter context, in exchanges.
-const BACKING: u128 = 5;
+const BACKING: u64 = 5;
 /// Fixed-point one of probabilities.
 const ONE_BITS: u32 = 48;
 /// Most exchanges counted of a call: its records at gateway and engine, its choices.
@@ -39,6 +39,11 @@ const MOST_MILLIBITS: u32 = 200_000;
 /// Cost of a character of an unknown token: a digit, a letter among digits, another letter. Rounded
 /// from log2 10, log2 26 and the entropy of letters within words of natural language.
 const SPELL: [u32; 3] = [3_322, 4_700, 1_500];
+
+/// Most that a token weighs which what stands before it gives away.
+pub(super) const FORESEEN: u32 = 1_000;
+/// Tokens between a number and the next of a list.
+const LIST_STEP: usize = 8;
 
 /// Bounds of the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +85,8 @@ pub struct LeaveOut {
     texts: u32,
     /// Places of their tenants.
     tenants: u64,
+    /// As many other tenants may be parties too.
+    strangers: u32,
 }
 
 /// Counts over the sample.
@@ -100,7 +107,7 @@ fn mixed(sum: u64) -> u64 {
 }
 
 /// The key of an n-gram, from those of the n-gram one shorter and of its last token.
-fn longer(key: u64, last: u64) -> u64 {
+pub(crate) fn longer(key: u64, last: u64) -> u64 {
     mixed(key.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(last))
 }
 
@@ -332,11 +339,21 @@ impl TokenStats {
         out
     }
 
+    /// What to leave out where one party is known and the other may be any one tenant.
+    pub fn leave_one_out(&self, tenant: u32) -> LeaveOut {
+        LeaveOut {
+            texts: 2,
+            tenants: 1 << place_of(tenant),
+            strangers: 1,
+        }
+    }
+
     /// Exchanges that hold an n-gram beside those left out.
     pub(super) fn count(&self, key: u64, leave: &LeaveOut) -> u32 {
         let cells = cells_of(key, self.cells.len()).map(|c| self.cells[c]);
         let tenants = (cells[0] & cells[1]) >> COUNT_BITS;
-        if tenants & !leave.tenants == 0 && self.tenants >= FEW_TENANTS {
+        let others = (tenants & !leave.tenants).count_ones();
+        if others <= leave.strangers && self.tenants >= FEW_TENANTS {
             return 0;
         }
         let count = cells
@@ -349,30 +366,88 @@ impl TokenStats {
     /// The surprise at a token after its neighbours on the left, in thousandths of a bit.
     pub fn millibits(&self, tokens: &Tokens, at: usize, leave: &LeaveOut) -> u32 {
         let since = (at - segment_of(tokens, at)).min(2);
+        let before = if since >= 1 {
+            self.count(tokens.hash[at - 1], leave)
+        } else {
+            0
+        };
+        self.weigh(tokens, at, (since, before), leave).0
+    }
+
+    /// The surprise at every token of a text.
+    pub fn all_millibits(&self, tokens: &Tokens, leave: &LeaveOut) -> Vec<u32> {
+        let mut out = Vec::with_capacity(tokens.len());
+        for pair in tokens.barriers.windows(2) {
+            let (first, last) = (pair[0].at as usize, pair[1].at as usize);
+            let mut before = 0;
+            for at in first..last {
+                let (bits, count) = self.weigh(tokens, at, ((at - first).min(2), before), leave);
+                before = count;
+                out.push(bits);
+            }
+        }
+        out
+    }
+
+    /// The surprise at a token with so many before it, and its count; `before` is the count of the
+    /// last one before it.
+    fn weigh(
+        &self,
+        tokens: &Tokens,
+        at: usize,
+        (since, before): (usize, u32),
+        leave: &LeaveOut,
+    ) -> (u32, u32) {
         let mut counts = [0u32; 4];
         grams(tokens, at, since, |order, key| {
             counts[order] = self.count(key, leave);
         });
-        let texts = u128::from(self.texts.saturating_sub(leave.texts));
-        let one = 1u128 << ONE_BITS;
-        let backed = |context: u32, whole: u32, shorter: u128| {
-            ((u128::from(whole) << ONE_BITS) + BACKING * shorter) / (u128::from(context) + BACKING)
+        let texts = u64::from(self.texts.saturating_sub(leave.texts));
+        let one = 1u64 << ONE_BITS;
+        let backed = |context: u32, whole: u32, shorter: u64| {
+            // A fixed-point probability times BACKING stays below 2^51; counts below 2^24 make
+            // the sum fit 128 bits, and nearly always 64.
+            let sum = (u128::from(whole) << ONE_BITS) + u128::from(BACKING * shorter);
+            let by = u64::from(context) + BACKING;
+            let p = u64::try_from(sum).map_or_else(|_| (sum / u128::from(by)) as u64, |s| s / by);
+            p.min(one)
         };
-        let mut p = (((2 * u128::from(counts[1]) + 1) << (ONE_BITS - 1)) / (texts + 1)).min(one);
+        let odd = (2 * u128::from(counts[1]) + 1) << (ONE_BITS - 1);
+        let mut p = ((odd / u128::from(texts + 1)) as u64).min(one);
         if since >= 1 {
-            p = backed(self.count(tokens.hash[at - 1], leave), counts[2], p);
+            p = backed(before, counts[2], p);
         }
         if since >= 2 && tokens.weight[at] == 1 {
             let context = longer(tokens.hash[at - 2], tokens.hash[at - 1]);
             p = backed(self.count(context, leave), counts[3], p);
         }
-        let bits = (ONE_BITS * 1000).saturating_sub(log2_millibits(p.min(one) as u64));
+        let mut bits = (ONE_BITS * 1000).saturating_sub(log2_millibits(p));
         if counts[1] == 0 {
-            bits.max(spelled(tokens.folded(at)).min(MOST_MILLIBITS))
-        } else {
-            bits
+            bits = bits.max(spelled(tokens.folded(at)).min(MOST_MILLIBITS));
         }
+        if counts_on(tokens, at) {
+            bits = bits.min(FORESEEN);
+        }
+        (bits, counts[1])
     }
+}
+
+/// Whether a token is a number that follows the last one before it, as in a list.
+fn counts_on(tokens: &Tokens, at: usize) -> bool {
+    let number = |t: usize| -> Option<u64> {
+        let folded = tokens.folded(t);
+        let digits = folded.len() <= 18 && folded.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(folded)
+            .ok()
+            .filter(|_| digits)?
+            .parse()
+            .ok()
+    };
+    let Some(value) = number(at) else {
+        return false;
+    };
+    let mut before = (at.saturating_sub(LIST_STEP)..at).rev();
+    before.find_map(number).is_some_and(|n| value == n + 1)
 }
 
 /// The unit in which texts are compared as bags: a word, or a character with the one before it.

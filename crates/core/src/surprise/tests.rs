@@ -4,23 +4,25 @@ use super::*;
 use crate::exchange::{FieldText, Role};
 use crate::operator::TokenBuffers;
 use crate::overlap::Fields;
+use crate::text::Tokens;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-struct Item {
-    subject: Subject,
-    prompt: FieldText,
-    response: FieldText,
+pub(crate) struct Item {
+    pub subject: Subject,
+    pub prompt: FieldText,
+    pub response: FieldText,
 }
 
-fn item(call: u32, tenant: u32, prompt: &str, response: &str) -> Item {
+/// An exchange at second `call`, alone in its call.
+pub(crate) fn item(call: u32, tenant: u32, prompt: &str, response: &str) -> Item {
     Item {
         subject: Subject {
             call,
             tenant: Some(tenant),
             role: Role::Gateway,
             choice: 0,
-            t_start: Some(i64::from(call)),
+            t_start: Some(i64::from(call) * 1_000_000),
             t_end: None,
             id_rank: call,
             judge: true,
@@ -30,12 +32,12 @@ fn item(call: u32, tenant: u32, prompt: &str, response: &str) -> Item {
     }
 }
 
-fn subjects(items: &[Item]) -> Vec<Subject> {
+pub(crate) fn subjects(items: &[Item]) -> Vec<Subject> {
     items.iter().map(|i| i.subject).collect()
 }
 
 /// Runs an operator over items, in some order and split.
-fn run<T: TextOperator>(operator: &mut T, items: &[Item], split: usize, backward: bool) {
+pub(crate) fn run<T: TextOperator>(operator: &mut T, items: &[Item], split: usize, backward: bool) {
     let mut order: Vec<usize> = (0..items.len()).collect();
     if backward {
         order.reverse();
@@ -66,7 +68,7 @@ fn run<T: TextOperator>(operator: &mut T, items: &[Item], split: usize, backward
     }
 }
 
-fn stats(items: &[Item], split: usize, backward: bool) -> TokenStats {
+pub(crate) fn stats(items: &[Item], split: usize, backward: bool) -> TokenStats {
     let mut count = TokenCount::new(&subjects(items), StatsLimits::default());
     run(&mut count, items, split, backward);
     count.finish()
@@ -304,8 +306,8 @@ proptest! {
         let few = tenants.len() < 8;
         let leave = stats.leave_out([0, 1], [texts[0].0]);
         let left = texts.len().min(2) as u32;
-        for a in 0..words.len() {
-            let single = tokens(words[a]).hash[0];
+        for (a, word) in words.iter().enumerate() {
+            let single = tokens(word).hash[0];
             let holders: Vec<u32> =
                 filled.iter().filter(|t| t.1.contains(&a)).map(|t| t.0).collect();
             prop_assert_eq!(stats.rarity(single, &LeaveOut::default()), {
