@@ -4,7 +4,9 @@
 //! tokio: bytes come in as slices or readers, facts go out as plain values.
 
 pub mod capacity;
+pub mod duplicate;
 pub mod exchange;
+pub mod facts;
 pub mod format;
 pub mod link;
 pub mod operator;

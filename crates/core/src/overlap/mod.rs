@@ -27,6 +27,7 @@ mod twin;
 mod types;
 mod windows;
 
+pub(crate) use mosaic::for_each_seed;
 pub use mosaic::{Mosaic, MosaicKind};
 pub use search::{Partial, Search};
 pub use types::{

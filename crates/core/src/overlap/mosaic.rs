@@ -4,7 +4,7 @@
 use super::chain::{Fragment, chain, merge};
 use super::types::Field;
 use crate::operator::TextView;
-use crate::probe::{Joint, Kind, Mark, Probe, Seed};
+use crate::probe::{Chance, Joint, Kind, Mark, Probe, Seed};
 use crate::surprise::{TokenStats, for_each_unit, longer};
 use crate::text::Tokens;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ const POWERS: [u64; SEED_WEIGHT as usize + 1] = {
 };
 
 /// Calls `each` with every seed of a text: first token, one past the last, key.
-fn for_each_seed(tokens: &Tokens, mut each: impl FnMut(usize, usize, u64)) -> u64 {
+pub(crate) fn for_each_seed(tokens: &Tokens, mut each: impl FnMut(usize, usize, u64)) -> u64 {
     let mut places = 0;
     for pair in tokens.barriers.windows(2) {
         let (first, last) = (pair[0].at as usize, pair[1].at as usize);
@@ -156,11 +156,11 @@ impl Kind for MosaicKind {
         })
     }
 
-    fn join(&self, seeds: &mut Vec<Seed>, space: u32) -> Option<Joint> {
+    fn join(&self, seeds: &mut Vec<Seed>, chance: Chance) -> Option<Joint> {
         seeds.sort_unstable();
         let mut best: Option<Joint> = None;
         for of_field in seeds.chunk_by(|a, b| a.field == b.field) {
-            let joint = chain_of(of_field).filter(|j| j.score >= u64::from(space) + MARGIN);
+            let joint = chain_of(of_field).filter(|j| j.score >= u64::from(chance.pairs) + MARGIN);
             if joint.is_some_and(|j| best.is_none_or(|b| j.score > b.score)) {
                 best = joint;
             }

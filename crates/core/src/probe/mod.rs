@@ -18,6 +18,7 @@ mod tests;
 
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Settings, Subject, TimeOrder};
+use crate::surprise::log2_millibits;
 use carriers::{Carriers, Event};
 use hashbrown::HashMap;
 use index::{Index, Text};
@@ -111,9 +112,17 @@ pub trait Kind: Send + Sync {
     /// All keys of any text. Returns how many places for keys it has.
     fn probe(&self, field: Field, texts: &mut TextView<'_>, each: impl FnMut(u64, Mark)) -> u64;
 
-    /// Joins the seeds of one judged text in one source. `space` is the number of pairs of places
-    /// in which chance may have put a key, in millibits.
-    fn join(&self, seeds: &mut Vec<Seed>, space: u32) -> Option<Joint>;
+    /// Joins the seeds of one judged text in one source.
+    fn join(&self, seeds: &mut Vec<Seed>, chance: Chance) -> Option<Joint>;
+}
+
+/// How much room chance has, as logarithms in millibits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chance {
+    /// Pairs of places for keys in judged texts and in all texts.
+    pub pairs: u32,
+    /// Places in this source over those of a mean exchange; 0 if it has fewer.
+    pub excess: u32,
 }
 
 /// What scanning finds.
@@ -147,6 +156,8 @@ pub struct Probe<K> {
     holders: Vec<AtomicBool>,
     /// Places for keys in judged texts, and in all texts.
     places: [AtomicU64; 2],
+    /// Exchanges with places.
+    exchanges: AtomicU64,
     range: (i64, i64),
     rows: HashMap<(u32, u32), JointRow>,
 }
@@ -170,6 +181,7 @@ impl<K: Kind> Probe<K> {
             index: Index::default(),
             carriers: Carriers::default(),
             places: [AtomicU64::new(0), AtomicU64::new(0)],
+            exchanges: AtomicU64::new(0),
             range: (i64::MAX, i64::MIN),
             rows: HashMap::new(),
         }
@@ -226,6 +238,8 @@ impl<K: Kind> Probe<K> {
             });
         }
         self.places[1].fetch_add(places, Ordering::Relaxed);
+        self.exchanges
+            .fetch_add(u64::from(places > 0), Ordering::Relaxed);
         held.sort_unstable();
         held.dedup_by_key(|h| h.0);
         if held.len() >= K::LEAST {
@@ -251,8 +265,9 @@ impl<K: Kind> Probe<K> {
             return;
         };
         let mut found: Vec<(u32, Field, Mark)> = Vec::new();
+        let mut places = 0;
         for field in Field::ALL {
-            self.kind.probe(field, texts, |key, mark| {
+            places += self.kind.probe(field, texts, |key, mark| {
                 if let Some(number) = self.index.find(key) {
                     found.push((number, field, mark));
                 }
@@ -281,11 +296,11 @@ impl<K: Kind> Probe<K> {
             }
         }
         seeds.sort_unstable();
-        let space = self.space();
+        let chance = self.chance(places);
         for of_text in seeds.chunk_by(|a, b| a.0 == b.0) {
             let facts = &self.index.texts[of_text[0].0 as usize];
             let mut seeds: Vec<Seed> = of_text.iter().map(|s| s.1).collect();
-            if let Some(joint) = self.kind.join(&mut seeds, space) {
+            if let Some(joint) = self.kind.join(&mut seeds, chance) {
                 let row = JointRow {
                     exchange: facts.exchange,
                     field: facts.field,
@@ -301,11 +316,14 @@ impl<K: Kind> Probe<K> {
         }
     }
 
-    fn space(&self) -> u32 {
-        let log = |at: usize| {
-            crate::surprise::log2_millibits(self.places[at].load(Ordering::Relaxed).max(1))
-        };
-        log(0) + log(1)
+    fn chance(&self, places: u64) -> Chance {
+        let read = |of: &AtomicU64| of.load(Ordering::Relaxed).max(1);
+        let [judged, all] = &self.places;
+        let mean = (read(all) / read(&self.exchanges)).max(1);
+        Chance {
+            pairs: log2_millibits(read(judged)) + log2_millibits(read(all)),
+            excess: log2_millibits(places.max(1)).saturating_sub(log2_millibits(mean)),
+        }
     }
 
     /// Whether a row is better than another of the same answer and source tenant.

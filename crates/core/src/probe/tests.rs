@@ -43,7 +43,7 @@ impl Kind for Words {
         tokens.len() as u64
     }
 
-    fn join(&self, seeds: &mut Vec<Seed>, _: u32) -> Option<Joint> {
+    fn join(&self, seeds: &mut Vec<Seed>, _: Chance) -> Option<Joint> {
         let mut places: Vec<u32> = seeds.iter().map(|s| s.judged.tokens.0).collect();
         places.sort_unstable();
         places.dedup();
@@ -78,11 +78,14 @@ fn words(text: &crate::exchange::FieldText) -> Vec<&str> {
     text.text.split_whitespace().collect()
 }
 
+/// Per tenant the start and call of its first exchange with a word.
+type First = BTreeMap<Option<u32>, (Option<i64>, u32)>;
+
 /// Whether a word of the answer of an exchange is explained or without a source.
 fn explained(items: &[Item], at: usize, word: &str) -> bool {
     let judged = &items[at].subject;
     let (t0, tenant) = (judged.t_start, judged.tenant);
-    let mut first: [BTreeMap<Option<u32>, (Option<i64>, u32)>; 2] = Default::default();
+    let mut first = [First::new(), First::new()];
     for i in items.iter().filter(|i| i.subject.t_start <= t0) {
         let prompt = words(&i.prompt).contains(&word);
         if prompt || words(&i.response).contains(&word) {

@@ -15,6 +15,7 @@ pub(crate) use stats::{for_each_unit, longer};
 
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Row, Subject};
+use crate::text::Tokens;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -202,27 +203,8 @@ impl Surprise {
         if self.parties.contains(&exchange)
             && let Some(tokens) = texts.tokens(Field::Prompt)
         {
-            let mut units = Vec::new();
-            for_each_unit(tokens, |_, unit| units.push(unit));
-            units.sort_unstable();
-            units.dedup();
-            out.terms.push((exchange, self.rarest(units)));
+            out.terms.push((exchange, rarest(&self.stats, tokens)));
         }
-    }
-
-    /// The rarest terms, ascending by term.
-    fn rarest(&self, units: Vec<u64>) -> Vec<(u64, u32)> {
-        let none = LeaveOut::default();
-        let mut terms: Vec<(u64, u32)> = units
-            .into_iter()
-            .map(|unit| (unit, self.stats.rarity(unit, &none)))
-            .collect();
-        if terms.len() > TERMS {
-            terms.select_nth_unstable_by_key(TERMS, |&(unit, bits)| (u32::MAX - bits, unit));
-            terms.truncate(TERMS);
-        }
-        terms.sort_unstable();
-        terms
     }
 
     fn fit(&self, exchange: u32, texts: &mut TextView<'_>, out: &mut Partial) {
@@ -267,6 +249,25 @@ impl Surprise {
             };
         }
     }
+}
+
+/// The rarest terms of a prompt with their weights, ascending by term.
+pub(crate) fn rarest(stats: &TokenStats, tokens: &Tokens) -> Vec<(u64, u32)> {
+    let mut units = Vec::new();
+    for_each_unit(tokens, |_, unit| units.push(unit));
+    units.sort_unstable();
+    units.dedup();
+    let none = LeaveOut::default();
+    let mut terms: Vec<(u64, u32)> = units
+        .into_iter()
+        .map(|unit| (unit, stats.rarity(unit, &none)))
+        .collect();
+    if terms.len() > TERMS {
+        terms.select_nth_unstable_by_key(TERMS, |&(unit, bits)| (u32::MAX - bits, unit));
+        terms.truncate(TERMS);
+    }
+    terms.sort_unstable();
+    terms
 }
 
 /// Shared weight of two lists of terms, in thousandths of the lighter one.

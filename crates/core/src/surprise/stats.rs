@@ -348,6 +348,11 @@ impl TokenStats {
         }
     }
 
+    /// Exchanges of the sample that hold a token beside those left out.
+    pub fn count_of(&self, token: u64, leave: &LeaveOut) -> u32 {
+        self.count(token, leave)
+    }
+
     /// Exchanges that hold an n-gram beside those left out.
     pub(super) fn count(&self, key: u64, leave: &LeaveOut) -> u32 {
         let cells = cells_of(key, self.cells.len()).map(|c| self.cells[c]);
