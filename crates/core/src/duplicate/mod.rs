@@ -18,8 +18,8 @@ use hashbrown::{HashMap, HashSet};
 use sketch::{BANDS, Signature, bottom, jaccard_permille};
 use std::sync::Arc;
 
-/// Least weight of an answer in half-words: 40 words, 80 characters of CJK.
-const LEAST_WEIGHT: u32 = 80;
+/// Least weight of an answer in half-words: 30 words, 60 characters of CJK.
+const LEAST_WEIGHT: u32 = 60;
 
 /// A twin of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

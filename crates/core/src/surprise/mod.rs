@@ -15,6 +15,7 @@ pub(crate) use stats::{for_each_unit, longer};
 
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Row, Subject};
+use crate::probe::JointRow;
 use crate::text::Tokens;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
@@ -56,6 +57,27 @@ impl From<&Row> for Span {
             source_field: row.source_field,
             source: (row.source_start, row.source_end),
         }
+    }
+}
+
+impl Span {
+    /// A pair of exchanges of which only the similarity of the prompts is asked.
+    pub fn of_pair(exchange: u32, source_exchange: u32) -> Span {
+        Span {
+            exchange,
+            field: Field::Response,
+            novel: Box::default(),
+            tokens: 0,
+            source_exchange,
+            source_field: Field::Prompt,
+            source: (0, 0),
+        }
+    }
+}
+
+impl From<&JointRow> for Span {
+    fn from(row: &JointRow) -> Span {
+        Span::of_pair(row.exchange, row.source_exchange)
     }
 }
 

@@ -437,22 +437,25 @@ impl TokenStats {
     }
 }
 
-/// Whether a token is a number that follows the last one before it, as in a list.
+/// Whether a token is a number or a letter that follows the last one before it, as in a list.
 fn counts_on(tokens: &Tokens, at: usize) -> bool {
-    let number = |t: usize| -> Option<u64> {
-        let folded = tokens.folded(t);
-        let digits = folded.len() <= 18 && folded.iter().all(u8::is_ascii_digit);
-        std::str::from_utf8(folded)
-            .ok()
-            .filter(|_| digits)?
-            .parse()
-            .ok()
+    let place = |t: usize| -> Option<(bool, u64)> {
+        match tokens.folded(t) {
+            [letter @ b'a'..=b'z'] => Some((true, u64::from(*letter))),
+            digits if digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit) => {
+                let value = std::str::from_utf8(digits).ok()?.parse().ok()?;
+                Some((false, value))
+            }
+            _ => None,
+        }
     };
-    let Some(value) = number(at) else {
+    let Some((letter, value)) = place(at) else {
         return false;
     };
-    let mut before = (at.saturating_sub(LIST_STEP)..at).rev();
-    before.find_map(number).is_some_and(|n| value == n + 1)
+    let mut before = (at.saturating_sub(LIST_STEP)..at).rev().filter_map(place);
+    before
+        .find(|b| b.0 == letter)
+        .is_some_and(|b| value == b.1 + 1)
 }
 
 /// The unit in which texts are compared as bags: a word, or a character with the one before it.

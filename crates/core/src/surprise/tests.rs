@@ -208,6 +208,12 @@ fn the_own_prompt_accounts_for_its_words() {
     assert_eq!(found[0].prompt_similarity_permille, Some(0));
     assert!((500..900).contains(&found[1].own_fit_permille), "{found:?}");
     assert!(found[1].prompt_similarity_permille > Some(300), "{found:?}");
+    let pair = scores(&items, &[Span::of_pair(242, 240)], 1 << 20, 16, false)[0];
+    assert_eq!(
+        pair.prompt_similarity_permille,
+        found[1].prompt_similarity_permille
+    );
+    assert_eq!((pair.surprise_millibits, pair.tokens), (0, 0));
 }
 
 #[test]
@@ -252,6 +258,13 @@ fn one_word_and_lists_of_numbers_weigh_almost_nothing() {
     assert!(found[0].tokens == 500 && found[1].tokens == 300);
     assert!(found[0].surprise_millibits < 530_000, "{found:?}");
     assert!(found[1].surprise_millibits < 330_000, "{found:?}");
+    let stats = stats(&items, 64, false);
+    assert!(
+        bits(
+            &stats,
+            "a b c d e f g h i j k l m n o p q r s t u v w x y z"
+        ) < 60_000
+    );
 }
 
 #[test]
