@@ -3,9 +3,11 @@
 //! This package never touches the file system, the network or a clock, and knows neither Arrow nor
 //! tokio: bytes come in as slices or readers, facts go out as plain values.
 
+pub mod attribution;
 pub mod capacity;
 pub mod exchange;
 pub mod format;
+pub mod health;
 pub mod link;
 pub mod operator;
 pub mod overlap;
