@@ -68,7 +68,8 @@ impl Null {
 
 /// 2 to the power of -`millis` / 1000, equal on every machine.
 fn power_of_half(millis: i128) -> f64 {
-    let whole = (millis / 1000).clamp(0, 200) as i32;
+    let millis = millis.clamp(0, 200_000);
+    let whole = (millis / 1000) as i32;
     // The integer whose logarithm is the fraction, by search: products would round differently.
     let want = 20_000 + (millis % 1000) as i32;
     let (mut low, mut high) = (1u64 << 20, 1u64 << 21);

@@ -154,7 +154,7 @@ impl Gains {
                 let cell = length * RARITIES + rarity;
                 // Before counting: a third in a prompt of up to eight terms, and as many terms in all
                 // longer ones.
-                let expected = (PRIOR << 10) / 3 >> length.saturating_sub(3).min(10);
+                let expected = ((PRIOR << 10) / 3) >> length.saturating_sub(3).min(10);
                 let hits = (pairs.returned[cell] << 10) + expected.max(1);
                 let all = (pairs.seen[cell] + PRIOR) << 10;
                 returns.push(millibits(hits) - millibits(all));
@@ -221,7 +221,7 @@ fn writing_gains(pairs: &[u64]) -> Vec<i32> {
 }
 
 /// 1000 × log2 of a number from 1 on, rounded down, in integers only.
-pub(super) fn millibits(x: u64) -> i32 {
+pub(crate) fn millibits(x: u64) -> i32 {
     let x = x.max(1);
     let whole = 63 - x.leading_zeros();
     // The number scaled to [2^31, 2^32), squared once per binary digit of the fraction.

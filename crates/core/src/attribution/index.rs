@@ -135,6 +135,8 @@ pub(super) struct Tally {
     pub null: Top,
     /// Best prompt in another record of the call.
     pub own: Option<i64>,
+    /// A prompt in another record of the call is cut.
+    pub own_cut: bool,
     /// Candidates better than the own prompt.
     pub better: u32,
 }
@@ -158,6 +160,7 @@ impl Tally {
                 .for_each(|b| top.add(b));
         }
         self.own = self.own.max(other.own);
+        self.own_cut |= other.own_cut;
         self.better += other.better;
     }
 }
@@ -193,6 +196,8 @@ pub(super) struct Source<'a> {
     pub id_rank: u32,
     pub facts: &'a Facts,
     pub prompt: Option<(&'a TermSet, Writing)>,
+    /// The prompt is cut.
+    pub cut: bool,
     pub answer: Option<&'a TermSet>,
 }
 
@@ -254,6 +259,7 @@ impl Index {
                 if answer.signature.exchange != source.exchange {
                     let tally = out.entry(*number).or_default();
                     tally.own = tally.own.max(Some(score));
+                    tally.own_cut |= source.cut;
                 }
                 continue;
             }

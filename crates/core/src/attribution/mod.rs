@@ -23,6 +23,7 @@ mod tests;
 mod twin;
 mod types;
 
+pub(crate) use gain::millibits;
 pub use operator::{Attribution, Partial};
 pub use types::{
     Assessment, AttributionLimits, AttributionSettings, AttributionSubject, METHOD, Outcome, Row,

@@ -9,6 +9,7 @@ use super::types::{
     Assessment, AttributionLimits, AttributionSettings, AttributionSubject, Facts, Outcome, Row,
 };
 use crate::health::language::{Votes, Writing};
+use crate::health::last_message;
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Subject};
 use hashbrown::HashMap;
@@ -59,6 +60,7 @@ struct Found {
     tally: Tally,
     own: Option<i64>,
     incomplete: bool,
+    ranked: bool,
     generic: bool,
     null_side: NullSide,
 }
@@ -219,7 +221,7 @@ impl Attribution {
         Some(Row {
             exchange: found.exchange,
             own_score: found.own,
-            own_rank: found.own.map(|_| found.tally.better + 1),
+            own_rank: found.ranked.then_some(found.tally.better + 1),
             candidates,
             best_exchange: best.map(|b| b.exchange),
             best_score,
@@ -312,7 +314,12 @@ impl Attribution {
             self.results.push(Found {
                 exchange: answer.signature.exchange,
                 own: answer.own.max(tally.own),
-                incomplete: answer.signature.own.is_some_and(|o| o.incomplete),
+                incomplete: match answer.signature.own {
+                    Some(own) => own.incomplete,
+                    None => tally.own_cut,
+                },
+                // Candidates were counted against the prompt of the answer's own record.
+                ranked: answer.own.is_some() && answer.own >= tally.own,
                 generic: answer.signature.generic,
                 null_side: answer.null_side,
                 tally,
@@ -343,9 +350,7 @@ impl Attribution {
         let truncated = texts.fields().prompt_truncated;
         let tokens = texts.tokens(Field::Prompt)?;
         set.add(tokens);
-        let last = tokens.barriers.iter().rev().map(|b| b.at as usize);
-        let last = last.into_iter().find(|&at| at < tokens.len()).unwrap_or(0);
-        let writing = Votes::of(tokens, last, tokens.len()).writing();
+        let writing = last_message(tokens);
         Some((writing, truncated || tokens.barriers.iter().any(|b| b.cut)))
     }
 
@@ -429,6 +434,7 @@ impl TextOperator for Attribution {
                     id_rank: self.subjects[exchange as usize].id_rank,
                     facts,
                     prompt: prompted.map(|(asked, _)| (&out.prompt, asked)),
+                    cut: prompted.is_some_and(|(_, cut)| cut),
                     answer: answered.then_some(&out.answer),
                 };
                 let measure = Measure {
