@@ -137,6 +137,7 @@ pub fn scan_source<W: BlockWork>(
         let context = DecodeContext {
             zone: settings.zone.as_ref(),
             source_name: &source_name,
+            ..DecodeContext::default()
         };
         let result = take_blocks(settings, &context, work, &receiver, &mut absorb);
         stop.store(true, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 const MAX_DEPTH: usize = 64;
 
 /// Reads a text of Python values.
-pub(super) struct Python<'a> {
+pub(in crate::format) struct Python<'a> {
     text: &'a str,
     at: usize,
 }
@@ -66,6 +66,30 @@ impl<'a> Python<'a> {
         }
     }
 
+    /// `name: value` pairs as log messages write them, up to the first that cannot be read. Names
+    /// may hold blanks.
+    pub fn labelled(&mut self) -> Vec<(&'a str, Json<'a>)> {
+        let mut entries = Vec::new();
+        loop {
+            self.blanks();
+            let rest = self.rest();
+            let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ' '));
+            let name = rest.get(..length.unwrap_or(0)).unwrap_or_default();
+            let behind = rest.get(name.len()..).unwrap_or_default();
+            if name.is_empty() || !behind.starts_with(": ") {
+                return entries;
+            }
+            self.at += name.len() + 2;
+            let Some(value) = self.value(0) else {
+                return entries;
+            };
+            entries.push((name, value));
+            if !self.take(",") {
+                return entries;
+            }
+        }
+    }
+
     /// One value. A text or list that the logger cut is two with dots between them.
     pub fn value(&mut self, depth: usize) -> Option<Json<'a>> {
         let first = self.plain_value(depth)?;
@@ -99,12 +123,19 @@ impl<'a> Python<'a> {
             b'[' => self.list("]", depth),
             b'(' => self.list(")", depth),
             b'{' => self.dict(depth),
-            b'<' => {
-                self.at += self.rest().find('>')? + 1;
-                Some(Json::Null)
-            }
+            b'<' => self.angle(),
             _ => self.word(depth),
         }
+    }
+
+    /// `<Enum.NAME: value>`, or whatever else has no literal.
+    fn angle(&mut self) -> Option<Json<'a>> {
+        let rest = self.rest();
+        let end = rest.find('>')?;
+        self.at += end + 1;
+        let number = rest.get(..end)?.rsplit_once(": ");
+        let number = number.and_then(|(_, digits)| digits.parse().ok());
+        Some(number.map_or(Json::Null, Json::U64))
     }
 
     fn list(&mut self, end: &str, depth: usize) -> Option<Json<'a>> {
@@ -239,14 +270,16 @@ mod tests {
     fn table() {
         for (text, expected) in [
             ("'it\\'s'", r#""it's""#),
+            ("torch.Size([3, 4])", "{}"),
             (r#""say \"hi\"\n""#, "\"say \\\"hi\\\"\\n\""),
             ("'\\xe4\\u20ac\\U0001f600\\udcff'", "\"ä€😀\u{fffd}\""),
             ("[1, -2, 2.5, nan, True, None]", "[1,-2,2.5,null,true,null]"),
             ("{'a': (1,), 2: 'b'}", r#"{"a":[1],"2":"b"}"#),
             (
                 "C(a=1, b=D(c='x'), e=<E.F: 0>, g=tensor([1]))",
-                r#"{"a":1,"b":{"c":"x"},"e":null,"g":{}}"#,
+                r#"{"a":1,"b":{"c":"x"},"e":0,"g":{}}"#,
             ),
+            ("[<HTTPStatus.BAD: 400>, <object at 0x7f>]", "[400,null]"),
             ("'head' ... 'tail'", r#""head...tail""#),
             ("[1, 2] ... [8, 9]", r#"[1,2,"...",8,9]"#),
             ("5120033876543210987", "5120033876543210987"),
@@ -254,6 +287,27 @@ mod tests {
             let value = Python::new(text).value(0).unwrap();
             assert_eq!(value.to_text(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn labels() {
+        let text = "prompt: 'a, b: 1', ids: [1], embeds shape: torch.Size([2]), lora: None.";
+        let found = Python::new(text).labelled();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|(name, value)| format!("{name}={}", value.to_text()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "prompt=\"a, b: 1\"",
+                "ids=[1]",
+                "embeds shape={}",
+                "lora=null"
+            ]
+        );
+        assert!(Python::new("prompt: 'open").labelled().is_empty());
+        assert!(Python::new("").labelled().is_empty());
     }
 
     #[test]
