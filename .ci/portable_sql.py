@@ -18,7 +18,7 @@ import duckdb
 QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
 TABLES = [
     "exchanges", "sources", "rejects", "capacity", "engine_events", "overlaps", "second_hand",
-    "findings", "verdicts",
+    "attributions", "text_health", "findings", "verdicts",
 ]
 
 

@@ -4,6 +4,7 @@
 //! tokio: bytes come in as slices or readers, facts go out as plain values.
 
 pub mod advisory;
+pub mod attribution;
 pub mod canary;
 pub mod capacity;
 pub mod duplicate;
@@ -11,6 +12,7 @@ pub mod engine;
 pub mod exchange;
 pub mod facts;
 pub mod format;
+pub mod health;
 pub mod identifiers;
 pub mod link;
 pub mod operator;

@@ -3,11 +3,13 @@
 //! Each table is declared once, as a row struct inside [`table!`]; the struct's fields are the
 //! columns, in this order, and their comments are the descriptions that stand in the files.
 
+mod attribution;
 mod detect;
 mod engine;
 mod exchanges;
 mod input;
 
+pub use attribution::{AttributionRow, TextHealthRow, attributions, text_health};
 pub use detect::{
     FindingRow, OverlapRow, SecondHandRow, VerdictRow, findings, overlaps, second_hand, verdicts,
 };
@@ -166,6 +168,10 @@ pub enum Table {
     Overlaps,
     /// One prompt with text of an earlier leak a row.
     SecondHand,
+    /// One response against its own and the best foreign prompt a row.
+    Attributions,
+    /// One response's text a row.
+    TextHealth,
     /// One hit of a rule a row.
     Findings,
     /// One delivered response in the window a row.
@@ -174,7 +180,7 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 12] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
@@ -183,6 +189,8 @@ impl Table {
         Table::EngineEvents,
         Table::Overlaps,
         Table::SecondHand,
+        Table::Attributions,
+        Table::TextHealth,
         Table::Findings,
         Table::Verdicts,
     ];
@@ -198,6 +206,8 @@ impl Table {
             Table::EngineEvents => "engine_events",
             Table::Overlaps => "overlaps",
             Table::SecondHand => "second_hand",
+            Table::Attributions => "attributions",
+            Table::TextHealth => "text_health",
             Table::Findings => "findings",
             Table::Verdicts => "verdicts",
         }
@@ -219,6 +229,8 @@ impl Table {
             Table::EngineEvents => EngineEventRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
             Table::SecondHand => SecondHandRow::COLUMNS,
+            Table::Attributions => AttributionRow::COLUMNS,
+            Table::TextHealth => TextHealthRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
             Table::Verdicts => VerdictRow::COLUMNS,
         }
@@ -256,6 +268,8 @@ impl Table {
             Table::EngineEvents => "one event of an engine's own log",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
             Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
+            Table::Attributions => "one response against its own and the best foreign prompt",
+            Table::TextHealth => "what one response's text is like",
             Table::Findings => "one hit of a rule",
             Table::Verdicts => "the grade of one delivered response in the window",
         }
