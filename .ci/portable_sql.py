@@ -17,7 +17,7 @@ import duckdb
 
 QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
 TABLES = [
-    "exchanges", "sources", "rejects", "capacity", "overlaps", "second_hand", "findings", "verdicts",
+    "exchanges", "sources", "rejects", "capacity", "overlaps", "identifiers", "second_hand", "findings", "verdicts",
 ]
 
 

@@ -108,7 +108,8 @@ fn foretold(text: &[u8], at: usize) -> bool {
     let lower = |i: usize| text[i].to_ascii_lowercase();
     let here = lower(at);
     let next = |b: u8| b.wrapping_add(1);
-    (at >= 1 && (here == lower(at - 1) || here == next(lower(at - 1)) || next(here) == lower(at - 1)))
+    (at >= 1
+        && (here == lower(at - 1) || here == next(lower(at - 1)) || next(here) == lower(at - 1)))
         || (at >= 2 && (here == lower(at - 2) || here == next(lower(at - 2))))
 }
 
@@ -131,18 +132,42 @@ mod tests {
     #[test]
     fn random_is_worth_more_than_words_and_counting() {
         for value in [
-            "K7X2MVZ9LBT4WRP6Q", "7f3a9b12ce44", "k8Vq2mZ7xT9w", "dGhJcyBpQyBhRmVzZWNyZXQ",
-            "a91fc03e", "2fQ9zL7w",
+            "K7X2MVZ9LBT4WRP6Q",
+            "7f3a9b12ce44",
+            "k8Vq2mZ7xT9w",
+            "dGhJcyBpQyBhRmVzZWNyZXQ",
+            "a91fc03e",
+            "2fQ9zL7w",
         ] {
-            assert!(has_random_part(value.as_bytes()), "{value}: {}", of(value.as_bytes()));
+            assert!(
+                has_random_part(value.as_bytes()),
+                "{value}: {}",
+                of(value.as_bytes())
+            );
         }
         for value in [
-            "sha256sum", "base64decode", "getElementById", "internationalization", "utf8mb4",
-            "1234567890abcdef", "a1b2c3d4e5", "abc123def456", "abcdefgh12345678", "20240131T",
-            "12345678", "x86", "changeme123", "Windows10", "aaaaaaaa1111",
+            "sha256sum",
+            "base64decode",
+            "getElementById",
+            "internationalization",
+            "utf8mb4",
+            "1234567890abcdef",
+            "a1b2c3d4e5",
+            "abc123def456",
+            "abcdefgh12345678",
+            "20240131T",
+            "12345678",
+            "x86",
+            "changeme123",
+            "Windows10",
+            "aaaaaaaa1111",
             "AbstractSingletonProxyFactoryBean",
         ] {
-            assert!(!has_random_part(value.as_bytes()), "{value}: {}", of(value.as_bytes()));
+            assert!(
+                !has_random_part(value.as_bytes()),
+                "{value}: {}",
+                of(value.as_bytes())
+            );
         }
         assert!(of(b"7f3a-92bc-4d1e-a08f-c6b5") >= 40);
         assert!(of(b"gpt-4-0125-preview") < 50);

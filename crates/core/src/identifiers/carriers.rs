@@ -35,7 +35,9 @@ impl Event {
     fn key(&self) -> (TimeMicros, bool, TimeMicros, u32, Field, u32) {
         let answer = self.is_answer();
         let existed = if answer { self.existed } else { self.time };
-        (self.time, answer, existed, self.rank, self.field, self.start)
+        (
+            self.time, answer, existed, self.rank, self.field, self.start,
+        )
     }
 }
 
@@ -114,7 +116,8 @@ impl Events {
     /// Occurrences by value, each value's by tenant and time.
     pub(super) fn finish(mut self) -> Vec<Event> {
         self.thin_out();
-        self.list.sort_unstable_by_key(|e| (e.value, e.tenant, e.key()));
+        self.list
+            .sort_unstable_by_key(|e| (e.value, e.tenant, e.key()));
         self.list
     }
 }
@@ -149,9 +152,8 @@ impl Context<'_> {
     /// The row of a judged identifier; `None` if no other tenant held the value. `events` are
     /// those of its value, by tenant and time.
     pub(super) fn row(&self, judged: &Judged, events: &[Event], own_prompt: bool) -> Option<Row> {
-        let counts = |e: &&Event| {
-            judged.from <= e.time && e.time <= judged.to && e.call != judged.call
-        };
+        let counts =
+            |e: &&Event| judged.from <= e.time && e.time <= judged.to && e.call != judged.call;
         let by_tenant = || events.chunk_by(|a, b| a.tenant == b.tenant);
         // The two earliest first prompts, of different tenants.
         let mut prompts = [(TimeMicros::MAX, u32::MAX); 2];

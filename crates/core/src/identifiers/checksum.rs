@@ -331,7 +331,8 @@ fn verhoeff(digits: &[u32]) -> bool {
 }
 
 fn pl_pesel(d: &[u32]) -> bool {
-    d.len() == 11 && (weighted(&d[..10], &[1, 3, 7, 9, 1, 3, 7, 9, 1, 3]) + d[10]).is_multiple_of(10)
+    d.len() == 11
+        && (weighted(&d[..10], &[1, 3, 7, 9, 1, 3, 7, 9, 1, 3]) + d[10]).is_multiple_of(10)
 }
 
 fn ipv4_public(value: &str) -> bool {
@@ -402,8 +403,16 @@ mod tests {
     fn check_digits_are_checked() {
         let cases = [
             (Checksum::Luhn, "4532 8719 0264 7182", "4532 8719 0264 7183"),
-            (Checksum::Iban, "DE44 5001 0517 5407 3249 31", "DE45500105175407324931"),
-            (Checksum::Iban, "FR1420041010050500013M02606", "FR1420041010050500013N02606"),
+            (
+                Checksum::Iban,
+                "DE44 5001 0517 5407 3249 31",
+                "DE45500105175407324931",
+            ),
+            (
+                Checksum::Iban,
+                "FR1420041010050500013M02606",
+                "FR1420041010050500013N02606",
+            ),
             (Checksum::Vin, "WVWZZZ1K26W386752", "WVWZZZ1K36W386752"),
             (Checksum::Vin, "1M8GDM9AXKP042788", "1M8GDM9A1KP042788"),
             (Checksum::EsDni, "48213967X", "48213967A"),
@@ -428,7 +437,14 @@ mod tests {
 
     #[test]
     fn addresses_and_numbers_that_are_nobodys_fail() {
-        for bad in ["10.1.2.3", "8.8.8.8", "198.51.100.7", "1.2.3.4", "999.1.1.1", "x"] {
+        for bad in [
+            "10.1.2.3",
+            "8.8.8.8",
+            "198.51.100.7",
+            "1.2.3.4",
+            "999.1.1.1",
+            "x",
+        ] {
             assert!(!Checksum::Ipv4Public.passes(bad), "{bad}");
         }
         assert!(Checksum::Ipv4Public.passes("83.171.204.39"));

@@ -76,8 +76,9 @@ pub(super) fn extract(patterns: &Patterns, text: &str, out: &mut Vec<Candidate>)
 impl Pattern {
     fn may_match(&self, piece: &[u8], set: u128) -> bool {
         let mut keywords = self.keywords.iter();
-        self.keywords.is_empty()
-            || keywords.any(|(bytes, k)| bytes & !set == 0 && k.find(piece).is_some())
+        piece.len() >= self.shortest
+            && (self.keywords.is_empty()
+                || keywords.any(|(bytes, k)| bytes & !set == 0 && k.find(piece).is_some()))
     }
 }
 
@@ -134,7 +135,10 @@ fn random(number: u16, piece: &[u8], base: usize, out: &mut Vec<Candidate>) {
         }
         if out.len() == before && telling > 1 && letters && sum >= WHOLE {
             let head = chunk.iter().take_while(|b| !b.is_ascii_alphanumeric());
-            let tail = chunk.iter().rev().take_while(|b| !b.is_ascii_alphanumeric());
+            let tail = chunk
+                .iter()
+                .rev()
+                .take_while(|b| !b.is_ascii_alphanumeric());
             out.push(Candidate {
                 pattern: number,
                 start: start + head.count(),
@@ -191,7 +195,12 @@ mod tests {
         let mut out = Vec::new();
         extract(patterns, text, &mut out);
         out.iter()
-            .map(|c| (patterns.id(c.pattern).to_owned(), text[c.start..c.end].to_owned()))
+            .map(|c| {
+                (
+                    patterns.id(c.pattern).to_owned(),
+                    text[c.start..c.end].to_owned(),
+                )
+            })
             .collect()
     }
 
@@ -222,7 +231,11 @@ mod tests {
 
     #[test]
     fn file_names_and_ids_agree_and_are_unique() {
-        let mut ids: Vec<&str> = Patterns::builtin().list.iter().map(|p| p.id.as_str()).collect();
+        let mut ids: Vec<&str> = Patterns::builtin()
+            .list
+            .iter()
+            .map(|p| p.id.as_str())
+            .collect();
         ids.sort_unstable();
         let all = ids.len();
         ids.dedup();
@@ -237,7 +250,11 @@ mod tests {
             ("session_id=a91fc03e7b", "a91fc03e7b"),
             ("番号K7X2MVZ9LBです", "K7X2MVZ9LB"),
         ] {
-            assert_eq!(spans(text), [("token".to_owned(), value.to_owned())], "{text}");
+            assert_eq!(
+                spans(text),
+                [("token".to_owned(), value.to_owned())],
+                "{text}"
+            );
         }
         for text in [
             "In 2023-10-01T12:30:00Z the gpt-4-0125-preview model with sha256sum and utf8mb4",

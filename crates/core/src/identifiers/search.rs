@@ -226,7 +226,14 @@ impl Identifiers {
         let rank = |f: &Found| {
             let s = &subjects[f.exchange as usize];
             let role = Role::ALL.iter().position(|r| *r == s.role);
-            (role, s.t_start, s.id_rank, f.start, u32::MAX - f.end, f.pattern)
+            (
+                role,
+                s.t_start,
+                s.id_rank,
+                f.start,
+                u32::MAX - f.end,
+                f.pattern,
+            )
         };
         found.sort_unstable_by_key(|f| (group(f), rank(f)));
         found.dedup_by_key(|f| group(f));
@@ -275,7 +282,10 @@ impl Identifiers {
     fn want(&mut self) {
         let from = self.judged.iter().map(|j| j.from).min();
         let to = self.judged.iter().map(|j| j.to).max();
-        let (from, to) = (from.unwrap_or(TimeMicros::MAX), to.unwrap_or(TimeMicros::MIN));
+        let (from, to) = (
+            from.unwrap_or(TimeMicros::MAX),
+            to.unwrap_or(TimeMicros::MIN),
+        );
         let mut calls: Vec<u32> = self.judged.iter().map(|j| j.call).collect();
         calls.sort_unstable();
         calls.dedup();

@@ -66,12 +66,21 @@ fn a_value_of_one_other_tenant_is_a_row() {
     ]);
     assert_eq!(got.len(), 1);
     let row = &got[0];
-    assert_eq!((row.exchange, row.source_exchange, row.source_tenant), (1, 0, 7));
+    assert_eq!(
+        (row.exchange, row.source_exchange, row.source_tenant),
+        (1, 0, 7)
+    );
     assert_eq!((row.carriers, row.source_carries), (1, true));
     assert!(!row.in_own_prompt && !row.in_own_history);
-    assert_eq!((row.field, row.source_field), (Field::Response, Field::Prompt));
+    assert_eq!(
+        (row.field, row.source_field),
+        (Field::Response, Field::Prompt)
+    );
     assert_eq!((row.response_start, row.response_end), (13, 30));
-    assert_eq!((row.kind, row.pattern, row.checked), (Kind::Token, "token", false));
+    assert_eq!(
+        (row.kind, row.pattern, row.checked),
+        (Kind::Token, "token", false)
+    );
     assert_eq!(row.masked, "\u{2026}6q (17)");
     assert_eq!((row.lag_ms, row.order), (10_000, TimeOrder::Before));
     assert!(!format!("{row:?}").contains(ID));
@@ -80,7 +89,11 @@ fn a_value_of_one_other_tenant_is_a_row() {
 #[test]
 fn spelling_makes_no_difference() {
     let card = "4532 8719 0264 7182";
-    for said in ["4532871902647182", "4532-8719-0264-7182", "４５３２ ８７１９ ０２６４ ７１８２"] {
+    for said in [
+        "4532871902647182",
+        "4532-8719-0264-7182",
+        "４５３２ ８７１９ ０２６４ ７１８２",
+    ] {
         let got = rows(&[item(0, 7, 10, said, ""), item(1, 8, 20, "", card)]);
         assert_eq!(got.len(), 1, "{said}");
         assert_eq!((got[0].kind, got[0].checked), (Kind::Card, true));
@@ -106,19 +119,37 @@ fn own_words_and_own_history_are_told() {
     assert!(!got[0].in_own_prompt && got[0].in_own_history);
     let got = rows(&[source, item(2, 8, 15, "hm", ID), own]);
     assert_eq!(got.len(), 2);
-    assert!(got.iter().all(|r| !r.in_own_history && r.source_tenant == 7));
+    assert!(
+        got.iter()
+            .all(|r| !r.in_own_history && r.source_tenant == 7)
+    );
 }
 
 #[test]
 fn victims_that_repeat_a_value_do_not_carry_it() {
     let mut items = vec![item(0, 1, 10, ID, "")];
     for victim in 1..8 {
-        items.push(item(victim, 10 + victim, 20 + i64::from(victim), "hello", ID));
-        items.push(item(100 + victim, 10 + victim, 60 + i64::from(victim), ID, "no idea"));
+        items.push(item(
+            victim,
+            10 + victim,
+            20 + i64::from(victim),
+            "hello",
+            ID,
+        ));
+        items.push(item(
+            100 + victim,
+            10 + victim,
+            60 + i64::from(victim),
+            ID,
+            "no idea",
+        ));
     }
     let got = rows(&items);
     assert_eq!(got.len(), 7);
-    assert!(got.iter().all(|r| r.carriers == 1 && r.source_tenant == 1 && !r.in_own_history));
+    assert!(
+        got.iter()
+            .all(|r| r.carriers == 1 && r.source_tenant == 1 && !r.in_own_history)
+    );
 }
 
 #[test]
@@ -158,7 +189,10 @@ fn a_flood_is_bounded_counted_and_the_same_in_any_order() {
     assert!(tight.stats.left_out > 0 && tight.stats.passes > 2);
     assert!(tight.rows.iter().all(|r| roomy.rows.contains(r)) && !tight.rows.is_empty());
     items.reverse();
-    assert_eq!(run(&items, &settings, 64 << 10, 2).rows.len(), tight.rows.len());
+    assert_eq!(
+        run(&items, &settings, 64 << 10, 2).rows.len(),
+        tight.rows.len()
+    );
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -174,13 +208,25 @@ fn any_text() -> impl Strategy<Value = String> {
         1 => Just("漢字".to_owned()),
         1 => Just("\\n".to_owned()),
     ];
-    prop::collection::vec((piece, prop_oneof![Just(" "), Just(", "), Just("\n"), Just("")]), 0..4)
-        .prop_map(|parts| parts.into_iter().map(|(a, b)| a + b).collect())
+    prop::collection::vec(
+        (
+            piece,
+            prop_oneof![Just(" "), Just(", "), Just("\n"), Just("")],
+        ),
+        0..4,
+    )
+    .prop_map(|parts| parts.into_iter().map(|(a, b)| a + b).collect())
 }
 
 fn any_item() -> impl Strategy<Value = Item> {
     let texts = (any_text(), any_text(), prop::option::of(any_text()));
-    let facts = (0u32..6, prop::option::weighted(0.9, 0u32..4), 0i64..12, 0i64..4, 0u32..2);
+    let facts = (
+        0u32..6,
+        prop::option::weighted(0.9, 0u32..4),
+        0i64..12,
+        0i64..4,
+        0u32..2,
+    );
     (facts, texts, any::<bool>(), 0..3usize).prop_map(|(facts, texts, judge, role)| {
         let (call, tenant, t, length, choice) = facts;
         let mut item = item(call, 0, t, &texts.0, &texts.1);

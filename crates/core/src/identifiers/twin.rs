@@ -92,7 +92,13 @@ pub(super) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
                     hmac: value::hmac(&settings.span_key, &spelt),
                 };
                 let role = Role::ALL.iter().position(|r| *r == s.role);
-                let rank = (role, s.t_start, s.id_rank, found.start, u32::MAX - found.end);
+                let rank = (
+                    role,
+                    s.t_start,
+                    s.id_rank,
+                    found.start,
+                    u32::MAX - found.end,
+                );
                 let group = (s.call, s.choice, field, spelt.clone());
                 let rank = (rank, found.pattern);
                 judged.entry(group).or_default().push((rank, found, spelt));
@@ -106,7 +112,12 @@ pub(super) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
     }
     rows.sort_by_key(|r| {
         let place = (r.field.as_str(), r.response_start, r.response_end);
-        (items[r.exchange as usize].subject.id_rank, place, r.pattern, r.value_hmac)
+        (
+            items[r.exchange as usize].subject.id_rank,
+            place,
+            r.pattern,
+            r.value_hmac,
+        )
     });
     rows
 }
@@ -148,11 +159,17 @@ fn row(items: &[Item], settings: &Settings, found: &Found, spelt: &[u8]) -> Opti
         }
     }
     let carries = |who: u32, key: &Key| {
-        !key.1 || !prompts.iter().any(|(t, other)| *other != who && *t <= key.2)
+        !key.1
+            || !prompts
+                .iter()
+                .any(|(t, other)| *other != who && *t <= key.2)
     };
     let mine = firsts.remove(&tenant);
     let in_own_history = mine.is_some_and(|(key, ..)| carries(tenant, &key) && key.0 <= t1);
-    let carriers = firsts.iter().filter(|(who, f)| carries(**who, &f.0)).count() as u32;
+    let carriers = firsts
+        .iter()
+        .filter(|(who, f)| carries(**who, &f.0))
+        .count() as u32;
     let (who, (key, exchange, end)) = firsts
         .iter()
         .min_by_key(|(who, f)| (!carries(**who, &f.0), f.0))?;

@@ -111,7 +111,13 @@ pub(super) fn mask(found: &Found) -> String {
     let shown: String = found
         .tail
         .iter()
-        .map(|&b| if b.is_ascii_alphanumeric() { char::from(b) } else { '?' })
+        .map(|&b| {
+            if b.is_ascii_alphanumeric() {
+                char::from(b)
+            } else {
+                '?'
+            }
+        })
         .collect();
     format!("\u{2026}{shown} ({})", found.end - found.start)
 }

@@ -111,7 +111,11 @@ fn widen(bytes: &[u8], floor: usize, first: usize) -> usize {
 /// Where the next part of a number piece begins.
 fn continued(bytes: &[u8], end: usize) -> Option<usize> {
     let separator = |b: &u8| matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')');
-    let gap = bytes[end..].iter().take(3).take_while(|b| separator(b)).count();
+    let gap = bytes[end..]
+        .iter()
+        .take(3)
+        .take_while(|b| separator(b))
+        .count();
     if !(1..=2).contains(&gap) {
         return None;
     }
@@ -142,15 +146,30 @@ mod tests {
     #[test]
     fn pieces_are_cut_where_identifiers_end() {
         let lumps_of = |t: &str| all(t, |t, f| lumps(t, f));
-        assert_eq!(lumps_of("a plain sentence of short words"), Vec::<String>::new());
+        assert_eq!(
+            lumps_of("a plain sentence of short words"),
+            Vec::<String>::new()
+        );
         assert_eq!(lumps_of("id=\"ab12cd34\", x"), ["ab12cd34"]);
         assert_eq!(lumps_of("番号ab12cd34です"), ["ab12cd34"]);
         assert_eq!(lumps_of("(see /srv/x.key)"), ["/srv/x.key"]);
         let numbers_of = |t: &str| all(t, |t, f| numbers(t, f));
-        assert_eq!(numbers_of("call +49 (30) 5574-8213, or 12"), ["+49 (30) 5574-8213"]);
-        assert_eq!(numbers_of("GB29 NWBK 6016 1331 9268 19."), ["GB29 NWBK 6016 1331 9268 19"]);
-        assert_eq!(numbers_of("no. INV-4821396 #48213967"), ["INV-4821396", "#48213967"]);
-        assert_eq!(numbers_of("身份证110105198406154827号"), ["110105198406154827"]);
+        assert_eq!(
+            numbers_of("call +49 (30) 5574-8213, or 12"),
+            ["+49 (30) 5574-8213"]
+        );
+        assert_eq!(
+            numbers_of("GB29 NWBK 6016 1331 9268 19."),
+            ["GB29 NWBK 6016 1331 9268 19"]
+        );
+        assert_eq!(
+            numbers_of("no. INV-4821396 #48213967"),
+            ["INV-4821396", "#48213967"]
+        );
+        assert_eq!(
+            numbers_of("身份证110105198406154827号"),
+            ["110105198406154827"]
+        );
         assert_eq!(numbers_of("1, 2, 3, 4, 5, 6, 7"), Vec::<String>::new());
     }
 

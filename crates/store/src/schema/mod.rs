@@ -6,12 +6,14 @@
 mod detect;
 mod exchanges;
 mod input;
+mod signals;
 
 pub use detect::{
     FindingRow, OverlapRow, SecondHandRow, VerdictRow, findings, overlaps, second_hand, verdicts,
 };
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
+pub use signals::{IdentifierRow, identifiers};
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::borrow::Cow;
@@ -160,6 +162,8 @@ pub enum Table {
     Capacity,
     /// One maximal shared token span a row.
     Overlaps,
+    /// One identifier that a response shares with another tenant a row.
+    Identifiers,
     /// One prompt with text of an earlier leak a row.
     SecondHand,
     /// One hit of a rule a row.
@@ -170,13 +174,14 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
         Table::Rejects,
         Table::Capacity,
         Table::Overlaps,
+        Table::Identifiers,
         Table::SecondHand,
         Table::Findings,
         Table::Verdicts,
@@ -191,6 +196,7 @@ impl Table {
             Table::Rejects => "rejects",
             Table::Capacity => "capacity",
             Table::Overlaps => "overlaps",
+            Table::Identifiers => "identifiers",
             Table::SecondHand => "second_hand",
             Table::Findings => "findings",
             Table::Verdicts => "verdicts",
@@ -211,6 +217,7 @@ impl Table {
             Table::Rejects => RejectRow::COLUMNS,
             Table::Capacity => CapacityRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
+            Table::Identifiers => IdentifierRow::COLUMNS,
             Table::SecondHand => SecondHandRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
             Table::Verdicts => VerdictRow::COLUMNS,
@@ -247,6 +254,9 @@ impl Table {
             Table::Rejects => "bytes of an input that could not become an exchange",
             Table::Capacity => "one capacity epoch of a node or deployment",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
+            Table::Identifiers => {
+                "one identifier that a response shares with another tenant's traffic, or one canary"
+            }
             Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
             Table::Findings => "one hit of a rule",
             Table::Verdicts => "the grade of one delivered response in the window",
