@@ -8,6 +8,7 @@ mod detect;
 mod engine;
 mod exchanges;
 mod input;
+mod signals;
 
 pub use attribution::{AttributionRow, TextHealthRow, attributions, text_health};
 pub use detect::{
@@ -16,6 +17,7 @@ pub use detect::{
 pub use engine::{EngineEventRow, engine_events};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
+pub use signals::{IdentifierRow, identifiers};
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::borrow::Cow;
@@ -166,6 +168,8 @@ pub enum Table {
     EngineEvents,
     /// One maximal shared token span a row.
     Overlaps,
+    /// One identifier that a response shares with another tenant a row.
+    Identifiers,
     /// One prompt with text of an earlier leak a row.
     SecondHand,
     /// One response against its own and the best foreign prompt a row.
@@ -180,7 +184,7 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 12] = [
+    pub const ALL: [Table; 13] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
@@ -188,6 +192,7 @@ impl Table {
         Table::Capacity,
         Table::EngineEvents,
         Table::Overlaps,
+        Table::Identifiers,
         Table::SecondHand,
         Table::Attributions,
         Table::TextHealth,
@@ -205,6 +210,7 @@ impl Table {
             Table::Capacity => "capacity",
             Table::EngineEvents => "engine_events",
             Table::Overlaps => "overlaps",
+            Table::Identifiers => "identifiers",
             Table::SecondHand => "second_hand",
             Table::Attributions => "attributions",
             Table::TextHealth => "text_health",
@@ -228,6 +234,7 @@ impl Table {
             Table::Capacity => CapacityRow::COLUMNS,
             Table::EngineEvents => EngineEventRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
+            Table::Identifiers => IdentifierRow::COLUMNS,
             Table::SecondHand => SecondHandRow::COLUMNS,
             Table::Attributions => AttributionRow::COLUMNS,
             Table::TextHealth => TextHealthRow::COLUMNS,
@@ -267,6 +274,9 @@ impl Table {
             Table::Capacity => "one capacity epoch of a node or deployment",
             Table::EngineEvents => "one event of an engine's own log",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
+            Table::Identifiers => {
+                "one identifier that a response shares with another tenant's traffic, or one canary"
+            }
             Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
             Table::Attributions => "one response against its own and the best foreign prompt",
             Table::TextHealth => "what one response's text is like",
