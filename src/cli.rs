@@ -37,6 +37,8 @@ enum Command {
     Sql(commands::sql::SqlArgs),
     /// Write the logs of a known incident, with labels
     Simulate(commands::simulate::SimulateArgs),
+    /// Make canaries for tenants, and look for them in logs
+    Canary(commands::canary::CanaryArgs),
     /// Find whose text a snippet is and who else got it
     Trace(commands::trace::TraceArgs),
     /// Compare the pool of a running engine with its window before it takes traffic
@@ -130,6 +132,7 @@ pub fn run() -> Result<Outcome> {
         Command::Audit(args) => commands::audit::run(args),
         Command::Sql(args) => commands::sql::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Canary(args) => commands::canary::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Gate(args) => commands::gate::run(&args),
         Command::Advisories(args) => commands::advisories::run(&args),

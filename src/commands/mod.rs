@@ -3,6 +3,7 @@
 pub mod advisories;
 pub mod audit;
 pub mod audit_args;
+pub mod canary;
 pub mod formats;
 pub mod gate;
 pub mod query;
