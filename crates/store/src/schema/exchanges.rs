@@ -66,10 +66,13 @@ table! {
         /// First token of the response
         #[kind = Time]
         pub t_first_token: Option<TimeMicros>,
+        /// From the start to the first token; null where one of the times is not known
+        #[unit = "milliseconds"]
+        pub first_token_ms: Option<i64>,
         /// End of the response
         #[kind = Time]
         pub t_end: Option<TimeMicros>,
-        /// Where the zone of the times came from: utc, offset, assumed, unknown
+        /// Where the zone of the times came from: utc, offset, assumed, unknown, relative
         pub t_zone: TimeZoneSource,
         /// HTTP status that the client saw; null where the record has none
         pub http_status: Option<i32>,
@@ -208,6 +211,7 @@ impl ExchangeRow {
             engine_version: None,
             t_start: None,
             t_first_token: None,
+            first_token_ms: None,
             t_end: None,
             t_zone: TimeZoneSource::default(),
             http_status: None,
