@@ -25,11 +25,12 @@ mod tests;
 #[cfg(test)]
 mod twin;
 mod types;
-mod windows;
+pub(crate) mod windows;
 
 pub(crate) use mosaic::for_each_seed;
 pub use mosaic::{Mosaic, MosaicKind};
 pub use search::{Partial, Search};
+pub(crate) use types::existed;
 pub use types::{
     Field, Fields, JudgedText, Limits, NOVEL_RANGES, Outcome, PassKind, Row, Settings, Stats,
     Subject, TimeOrder, WINDOW_WEIGHT,

@@ -383,6 +383,6 @@ pub(super) fn row_order(subjects: &[Subject], a: &Row, b: &Row) -> Ordering {
 }
 
 /// The time by which an answer existed: its end, or its start if the end is not known or not later.
-pub(super) fn existed(subject: &Subject, start: TimeMicros) -> TimeMicros {
+pub(crate) fn existed(subject: &Subject, start: TimeMicros) -> TimeMicros {
     subject.t_end.map_or(start, |end| end.max(start))
 }
