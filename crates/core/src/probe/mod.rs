@@ -19,7 +19,7 @@ mod tests;
 
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Settings, Subject, TimeOrder};
-use crate::surprise::log2_millibits;
+use crate::surprise::{Span, log2_millibits};
 use carriers::{Carriers, Event};
 use hashbrown::HashMap;
 use index::{Index, Text};
@@ -35,7 +35,7 @@ pub struct Mark {
     pub tokens: (u32, u32),
     /// Bytes.
     pub bytes: (u32, u32),
-    /// In a judged text: surprise before the first and behind the last token, summed from its start.
+    /// In a judged text: surprise before the first and behind the last token, from its start.
     pub sums: (u32, u32),
     /// What sort of key it is.
     pub sort: u8,
@@ -92,6 +92,12 @@ pub struct JointRow {
     pub lag_ms: i64,
     /// Which was first.
     pub order: TimeOrder,
+}
+
+impl From<&JointRow> for Span {
+    fn from(row: &JointRow) -> Span {
+        Span::of_pair(row.exchange, row.source_exchange)
+    }
 }
 
 /// A kind of evidence that keys make.
