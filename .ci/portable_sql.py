@@ -17,7 +17,8 @@ import duckdb
 
 QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
 TABLES = [
-    "exchanges", "sources", "rejects", "capacity", "overlaps", "second_hand", "findings", "verdicts",
+    "exchanges", "sources", "rejects", "capacity", "engine_events", "overlaps", "second_hand",
+    "findings", "verdicts",
 ]
 
 

@@ -360,6 +360,7 @@ fn epoch(number: usize, d: TypedDeployment, models: &BTreeMap<String, String>) -
         engine_version: d.engine_version,
         mode: d.mode,
         source: format!("config [[deployment]] {number}"),
+        ..Epoch::default()
     })
 }
 

@@ -1,8 +1,10 @@
 //! One file per subcommand; each returns an outcome.
 
+pub mod advisories;
 pub mod audit;
 pub mod audit_args;
 pub mod formats;
+pub mod gate;
 pub mod query;
 pub mod report_model;
 pub mod reveal;

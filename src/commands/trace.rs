@@ -38,7 +38,8 @@ pub struct TraceArgs {
     #[arg(long, value_name = "F")]
     text_file: String,
     /// Least number of the snippet's words in a row
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(6..))]
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u32).range(6..))]
     min_words: u32,
     /// Configuration: tenants and their mapping, zone
     #[arg(long, value_name = "FILE")]

@@ -260,6 +260,7 @@ pub fn capacity_rows(config: &Config) -> Vec<CapacityRow> {
             engine: e.engine.clone(),
             engine_version: e.engine_version.clone(),
             mode: e.mode.clone(),
+            flags: e.flags.clone(),
             source: e.source.clone(),
         })
         .collect();

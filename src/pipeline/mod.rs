@@ -7,6 +7,7 @@ pub mod corpus;
 pub mod detect;
 pub mod discover;
 pub mod draft;
+pub mod events;
 pub mod evidence;
 pub mod ingest;
 pub mod intern;

@@ -3,9 +3,13 @@
 //! This package never touches the file system, the network or a clock, and knows neither Arrow nor
 //! tokio: bytes come in as slices or readers, facts go out as plain values.
 
+pub mod advisory;
+pub mod canary;
 pub mod capacity;
+pub mod engine;
 pub mod exchange;
 pub mod format;
+pub mod identifiers;
 pub mod link;
 pub mod operator;
 pub mod overlap;
@@ -14,4 +18,5 @@ pub mod second_hand;
 #[cfg(feature = "synth")]
 pub mod synth;
 pub mod text;
+pub mod threshold;
 pub mod trace;

@@ -2,6 +2,7 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p pentimento-core --test formats` writes them anew.
 
+use pentimento_core::engine::EngineEvent;
 use pentimento_core::exchange::{BorderKind, ContentState, Exchange, FieldText, RecordKind};
 use pentimento_core::format::frame::{Block, Framer};
 use pentimento_core::format::{DecodeContext, LogFormat, by_name, sniff_source, table};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 mod matrix;
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 27] = [
+const FOLDERS: [(&str, &str); 30] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
@@ -23,15 +24,6 @@ const FOLDERS: [(&str, &str); 27] = [
     ("vllm-text", "vllm_text"),
     ("vllm-json", "vllm_json"),
     ("litellm", "litellm"),
-    ("envoy-ai-gateway", "envoy_ai_gateway"),
-    ("dynamo", "dynamo"),
-    ("ray-serve", "ray_serve"),
-    ("mooncake", "mooncake"),
-    ("azure-trace", "azure_trace"),
-    ("burst-gpt", "burst_gpt"),
-    ("sharegpt", "sharegpt"),
-    ("wildchat", "wildchat"),
-    ("lmsys", "lmsys"),
     ("otlp", "otlp"),
     ("azure-openai", "azure_openai"),
     ("batch", "batch"),
@@ -42,6 +34,18 @@ const FOLDERS: [(&str, &str); 27] = [
     ("langfuse", "langfuse"),
     ("portkey", "portkey"),
     ("vertex", "vertex"),
+    ("envoy-ai-gateway", "envoy_ai_gateway"),
+    ("dynamo", "dynamo"),
+    ("ray-serve", "ray_serve"),
+    ("mooncake", "mooncake"),
+    ("azure-trace", "azure_trace"),
+    ("burst-gpt", "burst_gpt"),
+    ("sharegpt", "sharegpt"),
+    ("wildchat", "wildchat"),
+    ("lmsys", "lmsys"),
+    ("engine-log", "engine_log"),
+    ("server-info", "server_info"),
+    ("metrics", "metrics"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {
@@ -162,6 +166,31 @@ fn show(exchange: &Exchange) -> Value {
     )
 }
 
+fn show_event(event: &EngineEvent) -> Value {
+    let facts = event.capacity.as_ref().map(|c| format!("{c:?}"));
+    let fields = [
+        ("kind", json!(event.kind.as_str())),
+        ("t", json!(event.t)),
+        ("engine", json!(event.engine)),
+        ("node", json!(event.node)),
+        ("role", json!(event.role.map(|r| r.as_str()))),
+        ("rank", json!(event.rank)),
+        ("engine_request_id", json!(event.engine_request_id)),
+        ("bootstrap_room", json!(event.bootstrap_room)),
+        ("n1", json!(event.n1)),
+        ("n2", json!(event.n2)),
+        ("n3", json!(event.n3)),
+        ("moved_bytes", json!(event.moved_bytes)),
+        ("message", json!(event.message)),
+        ("capacity", json!(facts)),
+    ];
+    let kept = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(
+        kept.map(|(key, value)| (key.to_owned(), value))
+            .collect::<Map<_, _>>(),
+    )
+}
+
 #[test]
 fn samples_decode_as_stored() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
@@ -191,7 +220,18 @@ fn samples_decode_as_stored() {
             };
             let exchanges: Vec<Value> = out.iter().map(show).collect();
             let at = block.offset(span);
-            records.push(json!({"offset": at, "result": result, "exchanges": exchanges}));
+            let mut record = json!({"offset": at, "result": result, "exchanges": exchanges});
+            let mut events = Vec::new();
+            if result == "event" {
+                format.events(block.record(span), &context(&name), &mut events);
+                assert!(
+                    !events.is_empty(),
+                    "{}: an event without events",
+                    path.display()
+                );
+                record["events"] = events.iter().map(show_event).collect();
+            }
+            records.push(record);
         }
         let text = format!(
             "{}\n",
@@ -385,6 +425,7 @@ proptest! {
     fn soup_never_panics(soup in soup()) {
         for format in table() {
             format.sniff(&soup);
+            format.events(&soup, &context("a_0.log"), &mut Vec::new());
             let mut out = Vec::new();
             let result = format.decode(&soup, &context("a_0.log"), &mut out);
             prop_assert_eq!(result == Ok(RecordKind::Exchange), !out.is_empty());

@@ -373,6 +373,7 @@ impl Partitioned for crate::rows::TextRow {}
 impl Partitioned for crate::rows::SourceRow {}
 impl Partitioned for crate::rows::RejectRow {}
 impl Partitioned for crate::rows::CapacityRow {}
+impl Partitioned for crate::rows::EngineEventRow {}
 impl Partitioned for crate::rows::OverlapRow {}
 impl Partitioned for crate::rows::SecondHandRow {}
 impl Partitioned for crate::rows::FindingRow {}

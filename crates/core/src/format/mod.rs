@@ -14,6 +14,7 @@ pub mod chat_sets;
 pub mod cloudflare;
 pub mod csv;
 pub mod dynamo;
+pub mod engine_log;
 mod envelope;
 pub mod envoy;
 pub mod frame;
@@ -33,12 +34,14 @@ pub mod portkey;
 mod python;
 pub mod ray_serve;
 mod repair;
+pub mod server_info;
 pub mod sglang;
 mod stray;
 pub mod time;
 pub mod vertex;
 pub mod vllm;
 
+use crate::engine::EngineEvent;
 use crate::exchange::{Exchange, RecordKind, RejectReason};
 use jiff::tz::TimeZone;
 use std::fmt;
@@ -80,6 +83,11 @@ pub trait LogFormat: Sync + Send {
         context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason>;
+
+    /// Appends the engine events of a record that `decode` called an event.
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        let _ = (record, context, out);
+    }
 }
 
 impl fmt::Debug for dyn LogFormat {
@@ -118,6 +126,9 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &chat_sets::ShareGpt,
         &chat_sets::WildChat,
         &chat_sets::Lmsys,
+        &engine_log::EngineLog,
+        &server_info::ServerInfo,
+        &server_info::Metrics,
     ]
 }
 

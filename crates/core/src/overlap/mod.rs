@@ -24,6 +24,7 @@ mod types;
 pub(crate) mod windows;
 
 pub use search::{Partial, Search};
+pub(crate) use types::existed;
 pub use types::{
     Field, Fields, JudgedText, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, TimeOrder,
     WINDOW_WEIGHT,

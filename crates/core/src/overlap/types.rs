@@ -182,7 +182,7 @@ impl std::fmt::Debug for Settings {
 
 impl Settings {
     /// The time in which text counts for a judged exchange: first and last microsecond.
-    pub(super) fn range(&self, t0: TimeMicros, t1: TimeMicros) -> (TimeMicros, TimeMicros) {
+    pub(crate) fn range(&self, t0: TimeMicros, t1: TimeMicros) -> (TimeMicros, TimeMicros) {
         (
             t0.saturating_sub(self.look_back),
             t1.saturating_add(self.clock_tolerance),
@@ -190,7 +190,7 @@ impl Settings {
     }
 
     /// The order of a source and a judged exchange.
-    pub(super) fn order(&self, source: &Subject, t0: TimeMicros, t1: TimeMicros) -> TimeOrder {
+    pub(crate) fn order(&self, source: &Subject, t0: TimeMicros, t1: TimeMicros) -> TimeOrder {
         let start = source.t_start.unwrap_or(t0);
         let end = existed(source, start);
         let tolerance = self.clock_tolerance;
@@ -355,6 +355,6 @@ pub(super) fn row_order(subjects: &[Subject], a: &Row, b: &Row) -> Ordering {
 }
 
 /// The time by which an answer existed: its end, or its start if the end is not known or not later.
-pub(super) fn existed(subject: &Subject, start: TimeMicros) -> TimeMicros {
+pub(crate) fn existed(subject: &Subject, start: TimeMicros) -> TimeMicros {
     subject.t_end.map_or(start, |end| end.max(start))
 }

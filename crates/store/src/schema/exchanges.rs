@@ -66,6 +66,9 @@ table! {
         /// First token of the response
         #[kind = Time]
         pub t_first_token: Option<TimeMicros>,
+        /// From the start to the first token; null where one of the times is not known
+        #[unit = "milliseconds"]
+        pub first_token_ms: Option<i64>,
         /// End of the response
         #[kind = Time]
         pub t_end: Option<TimeMicros>,
@@ -208,6 +211,7 @@ impl ExchangeRow {
             engine_version: None,
             t_start: None,
             t_first_token: None,
+            first_token_ms: None,
             t_end: None,
             t_zone: TimeZoneSource::default(),
             http_status: None,

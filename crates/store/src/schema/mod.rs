@@ -4,12 +4,14 @@
 //! columns, in this order, and their comments are the descriptions that stand in the files.
 
 mod detect;
+mod engine;
 mod exchanges;
 mod input;
 
 pub use detect::{
     FindingRow, OverlapRow, SecondHandRow, VerdictRow, findings, overlaps, second_hand, verdicts,
 };
+pub use engine::{EngineEventRow, engine_events};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
 
@@ -158,6 +160,8 @@ pub enum Table {
     Rejects,
     /// One capacity epoch a row.
     Capacity,
+    /// One engine event a row.
+    EngineEvents,
     /// One maximal shared token span a row.
     Overlaps,
     /// One prompt with text of an earlier leak a row.
@@ -170,12 +174,13 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
         Table::Rejects,
         Table::Capacity,
+        Table::EngineEvents,
         Table::Overlaps,
         Table::SecondHand,
         Table::Findings,
@@ -190,6 +195,7 @@ impl Table {
             Table::Sources => "sources",
             Table::Rejects => "rejects",
             Table::Capacity => "capacity",
+            Table::EngineEvents => "engine_events",
             Table::Overlaps => "overlaps",
             Table::SecondHand => "second_hand",
             Table::Findings => "findings",
@@ -210,6 +216,7 @@ impl Table {
             Table::Sources => SourceRow::COLUMNS,
             Table::Rejects => RejectRow::COLUMNS,
             Table::Capacity => CapacityRow::COLUMNS,
+            Table::EngineEvents => EngineEventRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
             Table::SecondHand => SecondHandRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
@@ -246,6 +253,7 @@ impl Table {
             Table::Sources => "one input with its digests and its tally",
             Table::Rejects => "bytes of an input that could not become an exchange",
             Table::Capacity => "one capacity epoch of a node or deployment",
+            Table::EngineEvents => "one event of an engine's own log",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
             Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
             Table::Findings => "one hit of a rule",

@@ -13,6 +13,7 @@ pub use text::SglangText;
 
 use super::json::{Fault, Json, decode_lenient};
 use super::{DecodeContext, LogFormat, stray, time};
+use crate::engine::{EngineEvent, read_line};
 use crate::exchange::{Exchange, RecordKind, RejectReason, TimeZoneSource};
 use item::{Item, nth};
 
@@ -56,6 +57,10 @@ impl LogFormat for SglangJson {
     ) -> Result<RecordKind, RejectReason> {
         decode_line(record, context, out)
     }
+
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        out.extend(read_line(record, context.zone, context.source_name));
+    }
 }
 
 /// One line of either log: operators switch the spelling while the server runs, so a file may hold
@@ -73,11 +78,7 @@ fn decode_line(
     } else if text::is_record(record) {
         text::decode(record, context)?
     } else {
-        // Other lines of the same process share the stream.
-        let known = is_log_line(record);
-        return known
-            .then_some(RecordKind::Other)
-            .ok_or(RejectReason::UnknownShape);
+        return other_line(record);
     };
     out.append(&mut exchanges);
     Ok(kind)
@@ -112,6 +113,17 @@ fn behind_prefix(record: &[u8]) -> Option<&[u8]> {
             .unwrap_or_default()
             .trim_ascii_start()
     })
+}
+
+/// Other lines of the same process share the stream: some of them are events.
+fn other_line(record: &[u8]) -> Result<RecordKind, RejectReason> {
+    let known = is_log_line(record);
+    if known && read_line(record, None, "").is_some() {
+        return Ok(RecordKind::Event);
+    }
+    known
+        .then_some(RecordKind::Other)
+        .ok_or(RejectReason::UnknownShape)
 }
 
 fn is_log_line(record: &[u8]) -> bool {

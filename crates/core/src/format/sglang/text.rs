@@ -1,6 +1,7 @@
 //! SGLang's request log as text, the engine's default: `Finish: obj=GenerateReqInput(…), out={…}`.
 
 use super::{behind_prefix, decode_line, decode_record};
+use crate::engine::{EngineEvent, read_line};
 use crate::exchange::{Exchange, RecordKind, RejectReason};
 use crate::format::json::{Fault, Json, decode_lenient};
 use crate::format::python::Python;
@@ -33,6 +34,10 @@ impl LogFormat for SglangText {
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
         decode_line(record, context, out)
+    }
+
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        out.extend(read_line(record, context.zone, context.source_name));
     }
 }
 
