@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 mod matrix;
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 30] = [
+const FOLDERS: [(&str, &str); 33] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
@@ -34,6 +34,9 @@ const FOLDERS: [(&str, &str); 30] = [
     ("langfuse", "langfuse"),
     ("portkey", "portkey"),
     ("vertex", "vertex"),
+    ("litellm-csv", "litellm_csv"),
+    ("helicone-csv", "helicone_csv"),
+    ("langfuse-csv", "langfuse_csv"),
     ("envoy-ai-gateway", "envoy_ai_gateway"),
     ("dynamo", "dynamo"),
     ("ray-serve", "ray_serve"),
@@ -223,7 +226,7 @@ fn samples_decode_as_stored() {
             let mut record = json!({"offset": at, "result": result, "exchanges": exchanges});
             let mut events = Vec::new();
             if result == "event" {
-                format.events(block.record(span), &context(&name), &mut events);
+                format.events(block.record(span), &context, &mut events);
                 assert!(
                     !events.is_empty(),
                     "{}: an event without events",
