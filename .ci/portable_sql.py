@@ -17,8 +17,9 @@ import duckdb
 
 QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
 TABLES = [
-    "exchanges", "sources", "rejects", "capacity", "engine_events", "overlaps", "second_hand",
-    "findings", "verdicts",
+    "exchanges", "sources", "rejects", "capacity", "engine_events", "overlaps", "identifiers",
+    "second_hand",
+    "attributions", "text_health", "findings", "verdicts",
 ]
 
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 mod matrix;
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 33] = [
+const FOLDERS: &[(&str, &str)] = &[
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
@@ -29,6 +29,7 @@ const FOLDERS: [(&str, &str); 33] = [
     ("batch", "batch"),
     ("bedrock", "bedrock"),
     ("cloudflare", "cloudflare"),
+    ("har", "har"),
     ("helicone", "helicone"),
     ("kong", "kong"),
     ("langfuse", "langfuse"),
@@ -54,7 +55,7 @@ const FOLDERS: [(&str, &str); 33] = [
 fn samples() -> Vec<(PathBuf, &'static str)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample_logs");
     let mut found = Vec::new();
-    for (folder, format) in FOLDERS {
+    for &(folder, format) in FOLDERS {
         for entry in fs::read_dir(root.join(folder)).expect("a folder of samples") {
             let path = entry.expect("a readable folder").path();
             if !path.to_string_lossy().ends_with(".expected.json") {
@@ -255,7 +256,7 @@ fn samples_decode_as_stored() {
     for format in table().iter().map(|f| f.name()) {
         assert!(by_name(format).is_some());
     }
-    for (_, format) in FOLDERS {
+    for &(_, format) in FOLDERS {
         assert!(seen.contains(&format), "no sample of {format}");
     }
 }

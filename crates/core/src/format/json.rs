@@ -139,6 +139,27 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The same value with borrowed strings. Texts nest no deeper than their reader allowed.
+    pub fn borrowed(&self) -> Json<'_> {
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(b) => Json::Bool(*b),
+            Json::U64(n) => Json::U64(*n),
+            Json::I64(n) => Json::I64(*n),
+            Json::F64(x) => Json::F64(*x),
+            Json::Str(text) => Json::Str(Cow::Borrowed(text)),
+            Json::Array(items) => Json::Array(items.iter().map(Json::borrowed).collect()),
+            Json::Object(entries) => {
+                let borrowed = entries.iter();
+                Json::Object(
+                    borrowed
+                        .map(|(k, v)| (Cow::Borrowed(&**k), v.borrowed()))
+                        .collect(),
+                )
+            }
+        }
+    }
+
     /// The same value with strings of its own.
     pub fn into_owned(self) -> Json<'static> {
         let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());

@@ -108,7 +108,10 @@ pub fn push_one(base: &mut Exchange, name: &str, value: &Json<'_>) {
 
 /// Adds what HTTP headers say of request and tenant; all other headers are left alone.
 pub fn push_headers(base: &mut Exchange, headers: Option<&Json<'_>>) {
-    for (name, value) in headers.map(Json::entries).unwrap_or_default() {
+    let listed = headers.map(Json::items).unwrap_or_default().iter();
+    let listed = listed.filter_map(|h| Some((h.str_of("name")?, h.some("value")?)));
+    let keyed = headers.map(Json::entries).unwrap_or_default().iter();
+    for (name, value) in keyed.map(|(k, v)| (&**k, v)).chain(listed) {
         let value = value.items().first().unwrap_or(value);
         match name.to_ascii_lowercase().as_str() {
             "x-request-id" => {

@@ -336,6 +336,9 @@ fn bodies(payload: &Json<'_>) -> (Request, Response) {
         .iter()
         .find_map(|key| payload.some(key).filter(filled).filter(blank));
     let request = match asked {
+        Some(list) if list.items().iter().any(|i| i.has("role")) => {
+            Request::read(&whole_request(payload, list))
+        }
         Some(body) => Request::read(body),
         None => Request::default(),
     };
@@ -348,6 +351,27 @@ fn bodies(payload: &Json<'_>) -> (Request, Response) {
         None => Response::default(),
     };
     (request, response)
+}
+
+/// The payload takes a body apart: what belongs to the prompt beside the messages is among the
+/// parameters.
+fn whole_request<'a>(payload: &'a Json<'_>, messages: &'a Json<'_>) -> Json<'a> {
+    let mut body = vec![("messages".into(), messages.borrowed())];
+    let keys = [
+        "system",
+        "instructions",
+        "tools",
+        "functions",
+        "user",
+        "previous_response_id",
+        "conversation",
+    ];
+    for key in keys {
+        if let Some(value) = payload.at(&["model_parameters", key]) {
+            body.push((key.into(), value.borrowed()));
+        }
+    }
+    Json::Object(body)
 }
 
 /// `{"text": "redacted-by-litellm"}` stands for responses that are no chat.

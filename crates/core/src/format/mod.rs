@@ -19,6 +19,7 @@ pub mod engine_log;
 mod envelope;
 pub mod envoy;
 pub mod frame;
+pub mod har;
 mod headers;
 pub mod helicone;
 pub mod json;
@@ -117,6 +118,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &helicone::Helicone,
         &portkey::Portkey,
         &vertex::Vertex,
+        &har::Har,
         &openai::OpenAi,
         &csv_rows::LITELLM,
         &csv_rows::HELICONE,
@@ -188,7 +190,7 @@ mod tests {
     const ENGINE_SIDE: &[(&str, &str)] = &[
         (
             "[2026-09-11 08:30:05 TP0] server_args=ServerArgs(model_path='m')",
-            "sglang_json",
+            "engine_log",
         ),
         (
             r#"{"request_parameters":"{}","finish_reason":null,"prompt_tokens":1}"#,
@@ -320,6 +322,10 @@ mod tests {
     }
 
     const GATEWAYS: &[(&str, &str)] = &[
+        (
+            r#"{"log":{"entries":[{"startedDateTime":"t","request":{},"response":{}}]}}"#,
+            "har",
+        ),
         (
             r#"{"result":[{"tokens_in":1}],"result_info":{},"success":true}"#,
             "cloudflare",

@@ -76,8 +76,9 @@ pub(super) fn extract(patterns: &Patterns, text: &str, out: &mut Vec<Candidate>)
 impl Pattern {
     fn may_match(&self, piece: &[u8], set: u128) -> bool {
         let mut keywords = self.keywords.iter();
-        self.keywords.is_empty()
-            || keywords.any(|(bytes, k)| bytes & !set == 0 && k.find(piece).is_some())
+        piece.len() >= self.shortest
+            && (self.keywords.is_empty()
+                || keywords.any(|(bytes, k)| bytes & !set == 0 && k.find(piece).is_some()))
     }
 }
 

@@ -27,6 +27,9 @@ pub(super) struct Hit {
 /// The values of one round, by head.
 #[derive(Default)]
 pub(super) struct Lookup {
+    /// One bit per hashed beginning of one, two and three bytes: small, so that it stays near.
+    begins: Vec<u64>,
+    begins_shift: u32,
     /// One bit per hashed head, sixteen bits a value.
     bits: Vec<u64>,
     shift: u32,
@@ -41,11 +44,26 @@ fn spread(head: u64) -> u64 {
     (head ^ (head >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Hash of the beginning of a token: of its first three bytes, or of all if it has fewer.
+#[inline]
+fn begin(token: &[u8]) -> u32 {
+    let key = match *token {
+        [] => 0,
+        [a] => u32::from(a) | 0xffff_0000,
+        [a, b] => u32::from(a) | u32::from(b) << 8 | 0xff00_0000,
+        [a, b, c, ..] => u32::from(a) | u32::from(b) << 8 | u32::from(c) << 16,
+    };
+    key.wrapping_mul(0x9e37_79b1)
+}
+
 impl Lookup {
     /// A lookup of some values; they are in the order of their probes.
     pub(super) fn new(values: &[Value], round: Range<usize>) -> Lookup {
         let count = round.len().max(4).next_power_of_two();
+        let begins = (count * 32).clamp(1 << 12, 1 << 20);
         let mut lookup = Lookup {
+            begins: vec![0; begins / 64],
+            begins_shift: 32 - begins.trailing_zeros(),
             bits: vec![0; count / 4],
             shift: 64 - (count * 16).trailing_zeros(),
             slots: vec![u32::MAX; count * 2],
@@ -57,6 +75,11 @@ impl Lookup {
                 continue;
             }
             last = Some(head);
+            let bytes = head.to_le_bytes();
+            for length in 1..=3 {
+                let bit = begin(&bytes[..length]) >> lookup.begins_shift;
+                lookup.begins[(bit / 64) as usize] |= 1 << (bit % 64);
+            }
             let hash = spread(head);
             let bit = hash >> lookup.shift;
             lookup.bits[(bit / 64) as usize] |= 1 << (bit % 64);
@@ -106,6 +129,10 @@ impl Lookup {
         }
         for from in 0..tokens.len() {
             let first = tokens.folded(from);
+            let bit = begin(first) >> self.begins_shift;
+            if self.begins[(bit / 64) as usize] & (1 << (bit % 64)) == 0 {
+                continue;
+            }
             let mut head = [0u8; 8];
             if let Some(bytes) = first.get(..SHORTEST) {
                 head[..SHORTEST].copy_from_slice(bytes);

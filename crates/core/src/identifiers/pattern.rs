@@ -105,6 +105,8 @@ pub struct Pattern {
     pub(super) id: String,
     pub(super) kind: Kind,
     pub(super) scope: Scope,
+    /// Bytes of the shortest match.
+    pub(super) shortest: usize,
     /// Each with the set of its bytes.
     pub(super) keywords: Vec<(u128, Finder<'static>)>,
     pub(super) regex: Regex,
@@ -127,6 +129,8 @@ struct File {
     #[serde(rename = "title")]
     _title: String,
     scope: Scope,
+    #[serde(default)]
+    shortest: usize,
     #[serde(default)]
     keywords: Vec<String>,
     #[serde(default)]
@@ -252,6 +256,7 @@ fn parse(content: &str) -> Result<Pattern, String> {
         id: file.id,
         kind: file.kind,
         scope: file.scope,
+        shortest: file.shortest,
         checksum: file.checksum,
         bits: file.bits,
         min_bits: file.min_bits,

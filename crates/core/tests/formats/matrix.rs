@@ -48,9 +48,8 @@ const HEAD: &str = "\
 # Log formats and what they can tell
 
 Written by a test from the samples in `sample_logs` (`UPDATE_GOLDEN=1 cargo test -p pentimento-core
---test formats`): a mark stands where at least one exchange of the format's samples has the column.
-Names are those of `source_format`. How a column is named in the tables is in
-[tables.md](tables.md).
+--test formats`): a mark stands where at least one exchange of a format's samples has the column.
+Names are those of `source_format`. The columns of the tables are in [tables.md](tables.md).
 
 ";
 
@@ -127,10 +126,10 @@ fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
         row(&mut out, std::iter::once(format!("`{name}`")).chain(cells));
     }
     out.push_str(
-        "\n## What cannot run\n\nOverlap, attribution, identifiers and text health need the text of \
-         responses; to tell own text\nfrom foreign one they need prompts. Without them a format \
-         still gives lengths, times and status, so\nexposure can be told and disclosure \
-         cannot.\n\n",
+        "\n## What cannot run\n\n\
+         Overlap, attribution, identifiers and text health need the text of responses; to tell\n\
+         own text from foreign one they need prompts. Without them a format still gives lengths,\n\
+         times and status, so exposure can be told and disclosure cannot.\n\n",
     );
     for format in table() {
         let lacks = match texts(format.name()) {

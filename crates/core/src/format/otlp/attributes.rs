@@ -66,14 +66,14 @@ impl<'a> Attributes<'a> {
 /// The value of an `AnyValue`; a value that is none stays as it is.
 pub fn plain<'a>(value: &'a Json<'a>) -> Json<'a> {
     let [(kind, inner)] = value.entries() else {
-        return borrow(value);
+        return value.borrowed();
     };
     match &**kind {
         "intValue" | "int_value" => inner.as_i64().map_or(Json::Null, |n| {
             u64::try_from(n).map_or(Json::I64(n), Json::U64)
         }),
         "stringValue" | "string_value" | "doubleValue" | "double_value" | "boolValue"
-        | "bool_value" => borrow(inner),
+        | "bool_value" => inner.borrowed(),
         "arrayValue" | "array_value" => {
             let items = inner.get("values").map(Json::items).unwrap_or_default();
             Json::Array(items.iter().map(plain).collect())
@@ -87,25 +87,7 @@ pub fn plain<'a>(value: &'a Json<'a>) -> Json<'a> {
             Json::Object(items.iter().filter_map(entry).collect())
         }
         "bytesValue" | "bytes_value" => Json::Null,
-        _ => borrow(value),
-    }
-}
-
-/// The same value with borrowed strings. Texts nest no deeper than their reader allowed.
-pub fn borrow<'b>(value: &'b Json<'_>) -> Json<'b> {
-    match value {
-        Json::Null => Json::Null,
-        Json::Bool(b) => Json::Bool(*b),
-        Json::U64(n) => Json::U64(*n),
-        Json::I64(n) => Json::I64(*n),
-        Json::F64(x) => Json::F64(*x),
-        Json::Str(text) => Json::Str(Cow::Borrowed(text)),
-        Json::Array(items) => Json::Array(items.iter().map(borrow).collect()),
-        Json::Object(entries) => {
-            let entry =
-                |(key, value): &'b (Cow<'_, str>, Json<'_>)| (Cow::Borrowed(&**key), borrow(value));
-            Json::Object(entries.iter().map(entry).collect())
-        }
+        _ => value.borrowed(),
     }
 }
 

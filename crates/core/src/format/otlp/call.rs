@@ -8,7 +8,7 @@ use crate::format::json::Json;
 use crate::format::{envelope, labels};
 
 /// Attributes that end up in columns or texts; what begins so is no extra field.
-const READ: [&str; 20] = [
+const READ: [&str; 21] = [
     "gen_ai.input.",
     "gen_ai.output.",
     "gen_ai.system_instructions",
@@ -25,6 +25,7 @@ const READ: [&str; 20] = [
     "llm.prompts.",
     "llm.choices.",
     "llm.token_count.",
+    "llm.tools.",
     "llm.model_name",
     "input.",
     "output.",
@@ -48,6 +49,7 @@ pub fn describe(unit: &Unit<'_>, resource: &Attributes<'_>) -> Exchange {
         "llm.model_name",
         "llm.request.model_name",
     ]);
+    parameters(unit, &mut base);
     base.deployment = deployment(unit);
     let places = ["k8s.pod.name", "host.name", "service.instance.id"];
     base.node = resource.any(&places).and_then(|v| v.as_id());
@@ -131,6 +133,21 @@ fn tenants(unit: &Unit<'_>, resource: &Attributes<'_>, base: &mut Exchange) {
     }
 }
 
+/// OpenInference keeps what was asked beside the messages as JSON.
+fn parameters(unit: &Unit<'_>, base: &mut Exchange) {
+    let Some(value) = unit.get("llm.invocation_parameters") else {
+        return;
+    };
+    let asked = super::parsed(value).json;
+    if base.model_raw.is_none() {
+        base.model_raw = envelope::text(&asked, &["model", "model_name"]);
+    }
+    for key in ["safety_identifier", "user"] {
+        push_candidate(&mut base.tenant_candidates, "user", asked.some(key));
+    }
+    labels::push(base, asked.some("metadata"));
+}
+
 fn deployment(unit: &Unit<'_>) -> Option<String> {
     let address = unit.text(&["server.address"]);
     let port = unit.text(&["server.port"]);
@@ -154,7 +171,8 @@ fn times(unit: &Unit<'_>, base: &mut Exchange) {
     base.t_first_token = base
         .t_start
         .zip(span)
-        .and_then(|(start, span)| start.checked_add(span));
+        .and_then(|(start, span)| start.checked_add(span))
+        .filter(|first| base.t_end.is_none_or(|end| *first <= end));
 }
 
 fn tokens(unit: &Unit<'_>, base: &mut Exchange) {

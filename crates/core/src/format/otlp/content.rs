@@ -1,7 +1,7 @@
 //! Where a span or an event keeps its texts: the conventions, the newest first.
 
 use super::Unit;
-use super::attributes::{Parsed, borrow, parsed};
+use super::attributes::{Attributes, Parsed, parsed};
 use super::flat::{message, tree};
 use crate::exchange::ContentState;
 use crate::format::body::{Request, Response};
@@ -81,8 +81,11 @@ fn choices(messages: &Json<'_>) -> Response {
         return Response::read(messages);
     }
     let choice = |m| {
-        let finish = borrow(Json::some(m, "finish_reason").unwrap_or(&Json::Null));
-        object(vec![("message", borrow(m)), ("finish_reason", finish)])
+        let finish = Json::some(m, "finish_reason").map_or(Json::Null, Json::borrowed);
+        object(vec![
+            ("message", Json::borrowed(m)),
+            ("finish_reason", finish),
+        ])
     };
     let list = messages.items().iter().map(choice).collect();
     Response::read(&object(vec![("choices", Json::Array(list))]))
@@ -93,7 +96,7 @@ fn told_request(unit: &Unit<'_>) -> Option<Request> {
     if unit.messages.is_empty() {
         return None;
     }
-    let list = Json::Array(unit.messages.iter().map(borrow).collect());
+    let list = Json::Array(unit.messages.iter().map(Json::borrowed).collect());
     Some(Request::of_messages(&list))
 }
 
@@ -101,7 +104,7 @@ fn told_response(unit: &Unit<'_>) -> Option<Response> {
     if unit.choices.is_empty() {
         return None;
     }
-    let list = Json::Array(unit.choices.iter().map(borrow).collect());
+    let list = Json::Array(unit.choices.iter().map(Json::borrowed).collect());
     Some(Response::read(&object(vec![("choices", list)])))
 }
 
@@ -112,7 +115,11 @@ fn flat_request(unit: &Unit<'_>) -> Option<Request> {
         let list = tree(own, prefix);
         if !list.items().is_empty() {
             let list = Json::Array(list.items().iter().map(message).collect());
-            return Some(Request::of_messages(&list));
+            let tools = tools(own);
+            return Some(Request::read(&object(vec![
+                ("messages", list),
+                ("tools", tools),
+            ])));
         }
     }
     let prompts = tree(own, "llm.prompts.");
@@ -120,9 +127,19 @@ fn flat_request(unit: &Unit<'_>) -> Option<Request> {
         .items()
         .iter()
         .filter_map(|p| p.at(&["prompt", "text"]))
-        .map(borrow)
+        .map(Json::borrowed)
         .collect();
     (!texts.is_empty()).then(|| Request::read(&object(vec![("prompt", Json::Array(texts))])))
+}
+
+/// The tools offered: OpenInference writes one schema an index, as JSON.
+fn tools<'a>(own: &Attributes<'a>) -> Json<'a> {
+    let list = tree(own, "llm.tools.");
+    let schema = |item: &Json<'_>| {
+        let schema = item.at(&["tool", "json_schema"])?;
+        Some(parsed(schema.borrowed()).json.into_owned())
+    };
+    Json::Array(list.items().iter().filter_map(schema).collect())
 }
 
 fn flat_response(unit: &Unit<'_>) -> Option<Response> {

@@ -73,9 +73,7 @@ pub fn message<'a>(item: &'a Json<'a>) -> Json<'a> {
         }
     }
     if let Some(parts) = inner.some("contents") {
-        let part = |item: &'a Json<'a>| {
-            super::attributes::borrow(item.some("message_content").unwrap_or(item))
-        };
+        let part = |item: &'a Json<'a>| item.some("message_content").unwrap_or(item).borrowed();
         let parts = parts.items().iter().map(part).collect();
         out.push(("content".into(), Json::Array(parts)));
     } else if let Some(text) = inner.str_of("content") {
@@ -86,8 +84,7 @@ pub fn message<'a>(item: &'a Json<'a>) -> Json<'a> {
         .map(Json::items)
         .unwrap_or_default();
     if !calls.is_empty() {
-        let call =
-            |item: &'a Json<'a>| super::attributes::borrow(item.some("tool_call").unwrap_or(item));
+        let call = |item: &'a Json<'a>| item.some("tool_call").unwrap_or(item).borrowed();
         let calls = calls.iter().map(call).collect();
         out.push(("tool_calls".into(), Json::Array(calls)));
     }

@@ -191,8 +191,12 @@ fn logs_of<'a>(group: &'a Json<'a>) -> Vec<Unit<'a>> {
             }
             let time = log.any(&["timeUnixNano", "time_unix_nano", "observedTimeUnixNano"]);
             if let Some(unit) = out.get_mut(place) {
-                // Events are told when the answer is there.
-                unit.end = time.or(unit.end);
+                // Messages are told when they are sent, all else when the answer is there; where
+                // there is but one time, it has to be both.
+                unit.start = unit.start.or(time);
+                if !name.ends_with(".message") {
+                    unit.end = time.or(unit.end);
+                }
                 unit.event(&name, attributes, log.some("body"));
             }
         }
