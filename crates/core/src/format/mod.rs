@@ -13,6 +13,7 @@ pub mod burst_gpt;
 pub mod chat_sets;
 pub mod cloudflare;
 pub mod csv;
+pub mod csv_rows;
 pub mod dynamo;
 pub mod engine_log;
 mod envelope;
@@ -119,6 +120,9 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &vertex::Vertex,
         &har::Har,
         &openai::OpenAi,
+        &csv_rows::LITELLM,
+        &csv_rows::HELICONE,
+        &csv_rows::LANGFUSE,
         &envoy::Envoy,
         &dynamo::Dynamo,
         &ray_serve::RayServe,
