@@ -1,11 +1,14 @@
 //! One file per subcommand; each returns an outcome.
 
+pub mod advisories;
 pub mod audit;
 pub mod audit_args;
 pub mod formats;
+pub mod gate;
 pub mod query;
 pub mod report_model;
 pub mod reveal;
 pub mod rules;
 pub mod simulate;
 pub mod sql;
+pub mod trace;

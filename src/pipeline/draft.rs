@@ -2,6 +2,7 @@
 //!
 //! Text is looked at here and dropped here. What leaves is lengths, keyed hashes and ids.
 
+use pentimento_core::engine::EngineEvent;
 use pentimento_core::exchange::{
     ContentState, CorrelationKind, Exchange, ExtraField, FieldText, RecordKind, RejectReason,
     TenantCandidate,
@@ -41,6 +42,8 @@ pub struct RecordOut {
     pub kind: Result<RecordKind, RejectReason>,
     /// Its exchanges.
     pub drafts: Vec<Draft>,
+    /// Its engine events.
+    pub events: Vec<EngineEvent>,
 }
 
 /// The id of an exchange: the first 32 hex digits of BLAKE3 over the raw record and its index as
@@ -81,6 +84,10 @@ pub fn record_out(
     } else {
         Vec::new()
     };
+    let mut events = Vec::new();
+    if kind == Ok(RecordKind::Event) {
+        format.events(raw, context, &mut events);
+    }
     let digest = *blake3::hash(raw).as_bytes();
     RecordOut {
         offset,
@@ -88,6 +95,7 @@ pub fn record_out(
         digest,
         kind,
         drafts,
+        events,
     }
 }
 
@@ -126,6 +134,10 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         engine_version: e.engine_version,
         t_start: e.t_start,
         t_first_token: e.t_first_token,
+        first_token_ms: e
+            .t_start
+            .zip(e.t_first_token)
+            .map(|(a, b)| b.saturating_sub(a).div_euclid(1000)),
         t_end: e.t_end,
         t_zone: e.t_zone,
         http_status: e.http_status.map(i32::from),
@@ -235,7 +247,7 @@ fn extra_json(extra: &[ExtraField], key: &[u8; 32]) -> Option<String> {
 const FIRST_TEXT_WORDS: usize = 4;
 
 /// A value that may be running text becomes its keyed hash, which still tells values apart.
-fn safe_value(value: String, key: &[u8; 32]) -> String {
+pub(super) fn safe_value(value: String, key: &[u8; 32]) -> String {
     let words = value
         .split(|c: char| !c.is_alphanumeric())
         .filter(|w| !w.is_empty());

@@ -274,6 +274,9 @@ pub enum TimeZoneSource {
     Assumed,
     /// The record is naive and no zone was declared: times are dropped.
     Unknown,
+    /// The source counts from a start of its own: times are since 1970 and only their distances
+    /// mean anything.
+    Relative,
 }
 
 impl TimeZoneSource {
@@ -284,6 +287,7 @@ impl TimeZoneSource {
             TimeZoneSource::Offset => "offset",
             TimeZoneSource::Assumed => "assumed",
             TimeZoneSource::Unknown => "unknown",
+            TimeZoneSource::Relative => "relative",
         }
     }
 }
