@@ -426,6 +426,38 @@ proptest! {
     }
 
     #[test]
+    fn damaged_records_never_panic(
+        which in any::<prop::sample::Index>(),
+        line in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        cut in any::<bool>(),
+    ) {
+        let all = samples();
+        let (path, _) = &all[which.index(all.len())];
+        let bytes = fs::read(path).unwrap();
+        let block = frame(&bytes);
+        let span = &block.records[line.index(block.records.len())];
+        let mut record = block.record(span).to_vec();
+        let at = at.index(record.len());
+        record[at] = byte;
+        if cut {
+            record.truncate(at);
+        }
+        for format in table() {
+            format.sniff(&record);
+            let mut out = Vec::new();
+            let result = format.decode(&record, &context("a_0.log"), &mut out);
+            prop_assert_eq!(result == Ok(RecordKind::Exchange), !out.is_empty());
+            // Parts count up without gaps, and borders lie in their texts.
+            let parts: Vec<u32> = out.iter().map(|e| e.part).collect();
+            prop_assert!(parts.first().is_none_or(|p| *p == 0));
+            prop_assert!(parts.windows(2).all(|p| p[1] - p[0] < 2));
+            out.iter().for_each(|exchange| drop(show(exchange)));
+        }
+    }
+
+    #[test]
     fn soup_never_panics(soup in soup()) {
         for format in table() {
             format.sniff(&soup);
