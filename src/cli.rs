@@ -37,6 +37,8 @@ enum Command {
     Sql(commands::sql::SqlArgs),
     /// Write the logs of a known incident, with labels
     Simulate(commands::simulate::SimulateArgs),
+    /// Find whose text a snippet is and who else got it
+    Trace(commands::trace::TraceArgs),
     /// Compare the pool of a running engine with its window before it takes traffic
     Gate(commands::gate::GateArgs),
     /// List, match or check known faults of engines and gateways
@@ -128,6 +130,7 @@ pub fn run() -> Result<Outcome> {
         Command::Audit(args) => commands::audit::run(args),
         Command::Sql(args) => commands::sql::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Gate(args) => commands::gate::run(&args),
         Command::Advisories(args) => commands::advisories::run(&args),
         Command::Formats => commands::formats::run(),

@@ -79,6 +79,7 @@ struct TypedTenants {
 #[serde(deny_unknown_fields, default)]
 struct TypedTime {
     assume_timezone: Option<String>,
+    assume_year: Option<i16>,
     clock_tolerance_ms: i64,
 }
 
@@ -173,6 +174,8 @@ pub struct Config {
     pub tenants: TenantPolicy,
     /// Zone for naive times.
     pub zone: Option<jiff::tz::TimeZone>,
+    /// Year for times that are written without one.
+    pub year: Option<i16>,
     /// Overlap settings.
     pub overlap: OverlapSettings,
     /// Longest record, in bytes.
@@ -236,6 +239,13 @@ impl Config {
             None => 24 * 3_600_000_000,
         };
         anyhow::ensure!(
+            typed
+                .time
+                .assume_year
+                .is_none_or(|y| (1970..=9999).contains(&y)),
+            "[time] assume_year must be a year from 1970 to 9999"
+        );
+        anyhow::ensure!(
             typed.time.clock_tolerance_ms >= 0,
             "[time] clock_tolerance_ms must not be negative"
         );
@@ -244,6 +254,7 @@ impl Config {
             models,
             tenants: tenant_policy(typed.tenants, base)?,
             zone,
+            year: typed.time.assume_year,
             overlap: OverlapSettings {
                 max_tenants: typed.overlap.max_tenants.unwrap_or(3),
                 store_weight: typed.overlap.store_weight.unwrap_or(16).max(12),
@@ -482,6 +493,7 @@ mod tests {
             "[[deployment]]\nvalid_from=\"yesterday\"\n",
             "[overlap]\nlook_back=\"soon\"\n",
             "[time]\nassume_timezone=\"Mars/Base\"\n",
+            "[time]\nassume_year=26\n",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -11,3 +11,4 @@ pub mod reveal;
 pub mod rules;
 pub mod simulate;
 pub mod sql;
+pub mod trace;

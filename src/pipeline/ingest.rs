@@ -56,6 +56,7 @@ pub fn scan_settings(config: &Config, resources: &Resources, case: &CaseFolder) 
         max_record_bytes: config.max_record_bytes,
         max_ratio: config.max_ratio,
         zone: config.zone.clone(),
+        year: config.year,
         block_bytes: resources.block_bytes,
         blocks_in_flight: resources.threads,
         stdin_copy: stdin_copy(case),

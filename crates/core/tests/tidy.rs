@@ -203,7 +203,7 @@ fn layers_hold() {
 }
 
 /// Modules of core from the bottom up: each may name only those before it.
-const CORE: [&str; 11] = [
+const CORE: [&str; 20] = [
     "record",
     "exchange",
     "capacity",
@@ -214,6 +214,15 @@ const CORE: [&str; 11] = [
     "link",
     "format",
     "overlap",
+    "operator",
+    "surprise",
+    "second_hand",
+    "trace",
+    "identifiers",
+    "canary",
+    "facts",
+    "attribution",
+    "health",
     "synth",
 ];
 

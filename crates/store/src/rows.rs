@@ -7,8 +7,8 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::error::ArrowError;
 
 pub use crate::schema::{
-    CapacityRow, EngineEventRow, ExchangeRow, FindingRow, OverlapRow, RejectRow, SourceRow,
-    TextRow, VerdictRow,
+    AttributionRow, CapacityRow, EngineEventRow, ExchangeRow, FindingRow, IdentifierRow,
+    OverlapRow, RejectRow, SecondHandRow, SourceRow, TextHealthRow, TextRow, VerdictRow,
 };
 
 /// A row of a table.

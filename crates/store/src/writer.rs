@@ -375,6 +375,8 @@ impl Partitioned for crate::rows::RejectRow {}
 impl Partitioned for crate::rows::CapacityRow {}
 impl Partitioned for crate::rows::EngineEventRow {}
 impl Partitioned for crate::rows::OverlapRow {}
+impl Partitioned for crate::rows::SecondHandRow {}
+impl Partitioned for crate::rows::IdentifierRow {}
 impl Partitioned for crate::rows::FindingRow {}
 impl Partitioned for crate::rows::VerdictRow {}
 

@@ -5,6 +5,7 @@
 //! these is known all the same: an engine's output is full of banners, bars and traces.
 
 use super::sglang::{SglangJson, SglangText};
+use super::vllm::{VllmJson, VllmText};
 use super::{DecodeContext, LogFormat};
 use crate::engine::{EngineEvent, EventKind, is_engine_line, node_of, read_line};
 use crate::exchange::{Exchange, RecordKind, RejectReason};
@@ -13,7 +14,7 @@ use crate::exchange::{Exchange, RecordKind, RejectReason};
 pub struct EngineLog;
 
 /// Formats of requests that share the stream.
-const REQUESTS: [&dyn LogFormat; 2] = [&SglangJson, &SglangText];
+const REQUESTS: [&dyn LogFormat; 4] = [&SglangJson, &SglangText, &VllmText, &VllmJson];
 
 /// How sure a request format must be to be handed a line.
 const SURE: u8 = 90;

@@ -139,6 +139,45 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The same value with borrowed strings. Texts nest no deeper than their reader allowed.
+    pub fn borrowed(&self) -> Json<'_> {
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(b) => Json::Bool(*b),
+            Json::U64(n) => Json::U64(*n),
+            Json::I64(n) => Json::I64(*n),
+            Json::F64(x) => Json::F64(*x),
+            Json::Str(text) => Json::Str(Cow::Borrowed(text)),
+            Json::Array(items) => Json::Array(items.iter().map(Json::borrowed).collect()),
+            Json::Object(entries) => {
+                let borrowed = entries.iter();
+                Json::Object(
+                    borrowed
+                        .map(|(k, v)| (Cow::Borrowed(&**k), v.borrowed()))
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// The same value with strings of its own.
+    pub fn into_owned(self) -> Json<'static> {
+        let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(b) => Json::Bool(b),
+            Json::U64(n) => Json::U64(n),
+            Json::I64(n) => Json::I64(n),
+            Json::F64(x) => Json::F64(x),
+            Json::Str(text) => Json::Str(own(text)),
+            Json::Array(items) => Json::Array(items.into_iter().map(Json::into_owned).collect()),
+            Json::Object(entries) => {
+                let owned = entries.into_iter();
+                Json::Object(owned.map(|(k, v)| (own(k), v.into_owned())).collect())
+            }
+        }
+    }
+
     /// Name of the JSON type.
     pub fn type_name(&self) -> &'static str {
         match self {

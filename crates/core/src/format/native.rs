@@ -295,7 +295,8 @@ impl<'a> Fields<'a> {
             TimeZoneSource::Utc => 0,
             TimeZoneSource::Offset => 1,
             TimeZoneSource::Assumed => 2,
-            TimeZoneSource::Unknown => 3,
+            TimeZoneSource::Relative => 3,
+            TimeZoneSource::Unknown => 4,
         };
         base.t_zone = zones.into_iter().max_by_key(rank).unwrap_or_default();
         Ok(())

@@ -12,8 +12,12 @@ mod automaton;
 #[cfg(test)]
 mod cases;
 mod cells;
+mod chain;
 mod collect;
 mod matching;
+mod mosaic;
+#[cfg(test)]
+mod mosaic_cases;
 mod rows;
 mod search;
 #[cfg(test)]
@@ -23,8 +27,12 @@ mod twin;
 mod types;
 pub(crate) mod windows;
 
+pub(crate) use mosaic::for_each_seed;
+pub use mosaic::{Mosaic, MosaicKind};
 pub use search::{Partial, Search};
+pub(crate) use types::existed;
 pub use types::{
-    Field, Fields, JudgedText, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, TimeOrder,
-    WINDOW_WEIGHT,
+    Field, Fields, JudgedText, Limits, NOVEL_RANGES, Outcome, PassKind, Row, Settings, Stats,
+    Subject, TimeOrder, WINDOW_WEIGHT,
 };
+pub(crate) use windows::Filter;

@@ -133,13 +133,13 @@ impl Hasher for PassThrough {
 pub(super) type ByHash<V> = HashMap<u64, V, BuildHasherDefault<PassThrough>>;
 
 /// A set of hashes that may say yes wrongly, never no.
-pub(super) struct Filter {
+pub(crate) struct Filter {
     words: Vec<u64>,
 }
 
 impl Filter {
     /// A filter for about `entries` hashes: 16 bits each.
-    pub(super) fn new(entries: usize) -> Filter {
+    pub(crate) fn new(entries: usize) -> Filter {
         Filter {
             words: vec![0; (entries / 4).next_power_of_two().max(16)],
         }
@@ -154,12 +154,12 @@ impl Filter {
         (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
     }
 
-    pub(super) fn insert(&mut self, hash: u64) {
+    pub(crate) fn insert(&mut self, hash: u64) {
         let (word, bits) = self.place(hash);
         self.words[word] |= bits;
     }
 
-    pub(super) fn may_hold(&self, hash: u64) -> bool {
+    pub(crate) fn may_hold(&self, hash: u64) -> bool {
         let (word, bits) = self.place(hash);
         self.words[word] & bits == bits
     }

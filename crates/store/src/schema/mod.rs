@@ -3,15 +3,21 @@
 //! Each table is declared once, as a row struct inside [`table!`]; the struct's fields are the
 //! columns, in this order, and their comments are the descriptions that stand in the files.
 
+mod attribution;
 mod detect;
 mod engine;
 mod exchanges;
 mod input;
+mod signals;
 
-pub use detect::{FindingRow, OverlapRow, VerdictRow, findings, overlaps, verdicts};
+pub use attribution::{AttributionRow, TextHealthRow, attributions, text_health};
+pub use detect::{
+    FindingRow, OverlapRow, SecondHandRow, VerdictRow, findings, overlaps, second_hand, verdicts,
+};
 pub use engine::{EngineEventRow, engine_events};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
+pub use signals::{IdentifierRow, identifiers};
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::borrow::Cow;
@@ -162,6 +168,14 @@ pub enum Table {
     EngineEvents,
     /// One maximal shared token span a row.
     Overlaps,
+    /// One identifier that a response shares with another tenant a row.
+    Identifiers,
+    /// One prompt with text of an earlier leak a row.
+    SecondHand,
+    /// One response against its own and the best foreign prompt a row.
+    Attributions,
+    /// One response's text a row.
+    TextHealth,
     /// One hit of a rule a row.
     Findings,
     /// One delivered response in the window a row.
@@ -170,7 +184,7 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 13] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
@@ -178,6 +192,10 @@ impl Table {
         Table::Capacity,
         Table::EngineEvents,
         Table::Overlaps,
+        Table::Identifiers,
+        Table::SecondHand,
+        Table::Attributions,
+        Table::TextHealth,
         Table::Findings,
         Table::Verdicts,
     ];
@@ -192,6 +210,10 @@ impl Table {
             Table::Capacity => "capacity",
             Table::EngineEvents => "engine_events",
             Table::Overlaps => "overlaps",
+            Table::Identifiers => "identifiers",
+            Table::SecondHand => "second_hand",
+            Table::Attributions => "attributions",
+            Table::TextHealth => "text_health",
             Table::Findings => "findings",
             Table::Verdicts => "verdicts",
         }
@@ -212,6 +234,10 @@ impl Table {
             Table::Capacity => CapacityRow::COLUMNS,
             Table::EngineEvents => EngineEventRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
+            Table::Identifiers => IdentifierRow::COLUMNS,
+            Table::SecondHand => SecondHandRow::COLUMNS,
+            Table::Attributions => AttributionRow::COLUMNS,
+            Table::TextHealth => TextHealthRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
             Table::Verdicts => VerdictRow::COLUMNS,
         }
@@ -248,6 +274,12 @@ impl Table {
             Table::Capacity => "one capacity epoch of a node or deployment",
             Table::EngineEvents => "one event of an engine's own log",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
+            Table::Identifiers => {
+                "one identifier that a response shares with another tenant's traffic, or one canary"
+            }
+            Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
+            Table::Attributions => "one response against its own and the best foreign prompt",
+            Table::TextHealth => "what one response's text is like",
             Table::Findings => "one hit of a rule",
             Table::Verdicts => "the grade of one delivered response in the window",
         }
