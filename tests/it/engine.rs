@@ -111,6 +111,21 @@ fn short_prompts_leak_through_late_grammars() {
 }
 
 #[test]
+fn a_bystander_of_an_abort_is_no_stranger() {
+    let (lab, planted) = scenario("late-writes");
+    assert_eq!(planted.len(), LEAKS);
+    let audit = lab.audit(&[]).ends_with(3);
+    assert_eq!(accused(&audit, "abort_neighbour"), planted);
+    assert_eq!(accused(&audit, "pd_input_length_mismatch").len(), 0);
+    let grades = audit
+        .verdicts()
+        .into_iter()
+        .filter(|v| v.grade == "confirmed");
+    let confirmed: BTreeSet<String> = grades.map(|v| v.request_id.unwrap()).collect();
+    assert_eq!(confirmed, planted);
+}
+
+#[test]
 fn a_healthy_week_is_silent() {
     let (lab, planted) = scenario("healthy-week");
     assert!(planted.is_empty());

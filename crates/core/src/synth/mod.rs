@@ -111,7 +111,7 @@ pub enum SimulateError {
     Write(#[from] std::io::Error),
 }
 
-const SCENARIOS: [Scenario; 5] = [
+const SCENARIOS: [Scenario; 6] = [
     Scenario {
         name: "glm53-incident",
         summary: "prompts over the prefill pool answered from stale pages, 27 August to 9 \
@@ -128,6 +128,10 @@ const SCENARIOS: [Scenario; 5] = [
     Scenario {
         name: "grammar-timeouts",
         summary: "short prompts handed over as stubs because their grammar was late on prefill",
+    },
+    Scenario {
+        name: "late-writes",
+        summary: "after an abort a late write lands in the pages of a bystander with a short prompt",
     },
     Scenario {
         name: "healthy-week",
@@ -157,6 +161,7 @@ pub fn simulate(
         "engine-testimony" => testimony::write(Story::Incident, options, sink),
         "lost-rooms" => testimony::write(Story::LostRooms, options, sink),
         "grammar-timeouts" => testimony::write(Story::GrammarTimeouts, options, sink),
+        "late-writes" => testimony::write(Story::LateWrites, options, sink),
         "healthy-week" => testimony::write(Story::HealthyWeek, options, sink),
         _ => Err(SimulateError::UnknownScenario(name.to_owned())),
     }

@@ -20,6 +20,8 @@ pub(super) enum Story {
     GrammarTimeouts,
     /// The same traffic on engines with large pools and the fix.
     HealthyWeek,
+    /// Writes that were under way when their request was broken off land in a bystander's pages.
+    LateWrites,
 }
 
 /// Everyday calls, and long ones that a node below its limit answers as it should.
@@ -42,6 +44,30 @@ struct Call {
     /// Prefill handed over a stub.
     stub: bool,
     seed: u64,
+    /// Prompt and answer, where the gateway keeps them.
+    text: Option<(String, String)>,
+    /// Broken off by the client, after so many microseconds.
+    broken_off: Option<TimeMicros>,
+    /// Shows the text of the call of this seed and tenant.
+    shows: Option<(u64, usize)>,
+}
+
+/// So many invented words; different seeds share none to speak of.
+fn words(seed: u64, count: usize) -> String {
+    let mut rng = Rng::new(seed, 42);
+    let syllables = [
+        "ba", "ko", "mi", "ru", "te", "za", "vo", "ne", "li", "pu", "sha", "dor",
+    ];
+    let mut out = String::new();
+    for n in 0..count {
+        if n > 0 {
+            out.push(' ');
+        }
+        for _ in 0..5 {
+            out.push_str(rng.pick(&syllables));
+        }
+    }
+    out
 }
 
 struct Out<'a> {
@@ -101,10 +127,11 @@ pub(super) fn write(
     for (nth, call) in calls.iter().enumerate() {
         tell(story, nth as u64, call, &mut out);
         out.summary.gateway_records += 1;
-        if call.stub || call.tokens > 100_000 {
+        let leak = call.stub || call.shows.is_some();
+        if leak || call.tokens > 100_000 {
             let line = label(story, call);
             out.sink.line("labels.jsonl", &line)?;
-            if call.stub {
+            if leak {
                 out.summary.leaks += 1;
             } else {
                 out.summary.benign += 1;
@@ -137,6 +164,9 @@ fn start_up(story: Story, out: &mut Out<'_>) {
 fn calls(story: Story, options: &SimulateOptions) -> Vec<Call> {
     let mut rng = Rng::new(mix(options.seed), 40);
     let leaks = i64::from(options.leaks);
+    if story == Story::LateWrites {
+        return late_writes(&mut rng, leaks);
+    }
     let over = |rng: &mut Rng| LIMIT + rng.between(0, WINDOW - 20 - LIMIT);
     let mut out = Vec::new();
     let mut add = |rng: &mut Rng, place: i64, count: i64, tokens: i64, stub: bool| {
@@ -150,6 +180,9 @@ fn calls(story: Story, options: &SimulateOptions) -> Vec<Call> {
             tenant: rng.size(0, TENANTS.len() - 1),
             stub,
             seed: rng.next(),
+            text: None,
+            broken_off: None,
+            shows: None,
         });
     };
     for n in 0..EVERYDAY {
@@ -167,9 +200,53 @@ fn calls(story: Story, options: &SimulateOptions) -> Vec<Call> {
         let (tokens, stub) = match story {
             Story::Incident | Story::LostRooms => (over(&mut rng), true),
             Story::GrammarTimeouts => (rng.between(900, 24_000), true),
-            Story::HealthyWeek => (over(&mut rng), false),
+            Story::HealthyWeek | Story::LateWrites => (over(&mut rng), false),
         };
         add(&mut rng, n, leaks, tokens, stub);
+    }
+    out
+}
+
+/// Calls of ordinary length with their texts; of some, a part comes out at a bystander.
+fn late_writes(rng: &mut Rng, leaks: i64) -> Vec<Call> {
+    let mut out = Vec::new();
+    let call = |rng: &mut Rng, start: TimeMicros, tenant: usize| {
+        let seed = rng.next();
+        Call {
+            start,
+            tokens: rng.between(300, 900),
+            completion: rng.between(60, 200),
+            tenant,
+            stub: false,
+            seed,
+            text: Some((words(seed, 70), words(mix(seed), 40))),
+            broken_off: None,
+            shows: None,
+        }
+    };
+    let any = |rng: &mut Rng| rng.size(0, TENANTS.len() - 1);
+    let week = 7 * 24 * 60 * MINUTE;
+    for n in 0..EVERYDAY {
+        let start = BASE + 10 * MINUTE + n * (week / EVERYDAY) + rng.between(0, 10 * MINUTE);
+        let tenant = any(rng);
+        out.push(call(rng, start, tenant));
+    }
+    for n in 0..leaks {
+        let start = BASE + 20 * MINUTE + n * (week / leaks.max(1)) + rng.between(0, MINUTE);
+        let owner = any(rng);
+        let mut lost = call(rng, start, owner);
+        let after = rng.between(300_000, 2_000_000);
+        lost.broken_off = Some(after);
+        let bystander = (owner + rng.size(1, TENANTS.len() - 1)) % TENANTS.len();
+        let wait = after + rng.between(1_000_000, 50_000_000);
+        let mut victim = call(rng, start + wait, bystander);
+        victim.shows = Some((lost.seed, owner));
+        if let (Some((owned, _)), Some((_, answer))) = (&lost.text, &mut victim.text) {
+            let foreign: Vec<&str> = owned.split(' ').skip(20).take(30).collect();
+            *answer = format!("{answer} {}", foreign.join(" "));
+        }
+        out.push(lost);
+        out.push(victim);
     }
     out
 }
@@ -201,6 +278,17 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
             ),
         };
         out.engine(call.start + 50_000, PREFILL, " TP0", &message);
+    }
+    if let Some(after) = call.broken_off {
+        let message = format!(
+            "Decode transfer failed for request rank=0 decode_req.req.rid='{decode_rid:016x}' \
+             decode_req.req.bootstrap_room={room} with exception \
+             KVTransferError(bootstrap_room={room}): Aborted by AbortReq."
+        );
+        out.engine(call.start + after, DECODE, " TP0", &message);
+        let line = gateway(story, call, room, call.start + after, call.start + after);
+        out.push(call.start, GATEWAY, line);
+        return;
     }
     let pages = (computed + PAGE - 1) / PAGE;
     let megabytes = pages * PAGE * TOKEN_BYTES * 100 / (1 << 20);
@@ -237,6 +325,23 @@ fn request_id(call: &Call) -> String {
 
 fn gateway(story: Story, call: &Call, room: u64, first: TimeMicros, end: TimeMicros) -> Vec<u8> {
     let utc = |time| format!("{}Z", stamp(time).get(..23).unwrap_or_default());
+    if call.broken_off.is_some() {
+        let mut line = Object::new();
+        line.text("request_id", &request_id(call))
+            .text("tenant", tenant_name(call.tenant))
+            .text("model", "glm-5.3")
+            .text("role", "gateway")
+            .text("t_start", &utc(call.start))
+            .text("t_end", &utc(end))
+            .number("http_status", 499)
+            .text("outcome", "aborted")
+            .number("prompt_tokens", call.tokens)
+            .text("bootstrap_room", &room.to_string());
+        if let Some((prompt, _)) = &call.text {
+            line.text("prompt", prompt);
+        }
+        return line.end();
+    }
     let mut line = Object::new();
     line.text("request_id", &request_id(call))
         .text("tenant", tenant_name(call.tenant))
@@ -253,24 +358,41 @@ fn gateway(story: Story, call: &Call, room: u64, first: TimeMicros, end: TimeMic
     if story != Story::LostRooms {
         line.text("bootstrap_room", &room.to_string());
     }
+    if let Some((prompt, answer)) = &call.text {
+        line.text("prompt", prompt).text("response", answer);
+    }
     line.end()
 }
 
 fn label(story: Story, call: &Call) -> Vec<u8> {
     let kind = match (story, call.stub) {
         (Story::HealthyWeek, _) => "long_on_a_fixed_engine",
+        (Story::LateWrites, _) => "late_write",
         (_, false) => "near_limit",
         (Story::GrammarTimeouts, true) => "grammar_timeout",
         (_, true) => "over_limit",
     };
     let mut line = Object::new();
     line.text("request_id", &request_id(call))
-        .text("label", if call.stub { "leak" } else { "benign" })
+        .text(
+            "label",
+            if call.stub || call.shows.is_some() {
+                "leak"
+            } else {
+                "benign"
+            },
+        )
         .text("kind", kind)
         .text("tenant", tenant_name(call.tenant))
-        .raw("source_tenant", "null")
-        .raw("source_request_id", "null")
         .raw("excluded", "null")
         .number("prompt_tokens", call.tokens);
+    match call.shows {
+        Some((seed, owner)) => line
+            .text("source_tenant", tenant_name(owner))
+            .text("source_request_id", &format!("gw-{:016x}", mix(seed))),
+        None => line
+            .raw("source_tenant", "null")
+            .raw("source_request_id", "null"),
+    };
     line.end()
 }
