@@ -2,7 +2,7 @@
 -- title: text of a broken-off request shows in an answer of the same decode node
 -- severity: high
 -- exposure: likely
--- needs: exchanges, engine_events, event_calls, overlaps
+-- needs: exchanges, engine_events, event_calls, handovers, overlaps
 -- version: 1
 -- why: a transfer that is still under way when its request is broken off lands in pages that belong
 --      to someone else by then; who ran on that node, or started within a minute, is looked at
@@ -35,18 +35,31 @@ placed AS (
     LEFT JOIN exchanges AS d
         ON d.call_id = f.call_id AND d.role IN ('decode', 'unified') AND d.node IS NOT NULL
 ),
-neighbours AS (
+-- Who decoded what, from request logs or from the engines' accounts.
+decoded AS (
+    SELECT call_id, node, t_start, t_end
+    FROM exchanges
+    WHERE role IN ('decode', 'unified') AND node IS NOT NULL
+    UNION ALL
+    SELECT h.call_id, h.decode_node AS node, e.t_start, e.t_end
+    FROM handovers AS h
+    JOIN exchanges AS e ON e.call_id = h.call_id AND e.client_facing
+    WHERE h.decode_node IS NOT NULL
+),
+-- From the text shown to the abort, not the other way: overlaps are few, neighbours are not.
+pairs AS (
     SELECT
-        p.call_id AS aborted_call_id,
-        p.node,
-        p.t AS aborted_at,
-        p.kind AS abort_kind,
-        n.call_id
-    FROM placed AS p
-    JOIN exchanges AS n ON n.node = p.node AND n.call_id <> p.call_id
-    WHERE n.role IN ('decode', 'unified')
-        AND n.t_start <= p.t + INTERVAL '60' SECOND
-        AND COALESCE(n.t_end, n.t_start) >= p.t
+        o.exchange_id,
+        o.source_exchange_id,
+        o.source_tenant,
+        o.novel_weight,
+        o.carriers,
+        e.call_id,
+        s.call_id AS source_call_id
+    FROM "overlaps" AS o
+    JOIN exchanges AS e ON e.exchange_id = o.exchange_id
+    JOIN exchanges AS s ON s.exchange_id = o.source_exchange_id
+    WHERE e.in_window AND o.carriers = 1
 ),
 shown AS (
     SELECT
@@ -55,18 +68,18 @@ shown AS (
         o.source_tenant,
         o.novel_weight,
         o.carriers,
-        b.node,
-        b.aborted_at,
-        b.abort_kind,
+        p.node,
+        p.t AS aborted_at,
+        p.kind AS abort_kind,
         ROW_NUMBER() OVER (
             PARTITION BY o.exchange_id, o.source_tenant
-            ORDER BY o.novel_weight DESC, o.source_exchange_id, b.aborted_at, b.abort_kind
+            ORDER BY o.novel_weight DESC, o.source_exchange_id, p.t, p.kind
         ) AS shown_rank
-    FROM "overlaps" AS o
-    JOIN exchanges AS e ON e.exchange_id = o.exchange_id
-    JOIN exchanges AS s ON s.exchange_id = o.source_exchange_id
-    JOIN neighbours AS b ON b.call_id = e.call_id AND b.aborted_call_id = s.call_id
-    WHERE e.in_window AND o.carriers = 1
+    FROM pairs AS o
+    JOIN placed AS p ON p.call_id = o.source_call_id
+    JOIN decoded AS n ON n.call_id = o.call_id AND n.node = p.node
+    WHERE n.t_start <= p.t + INTERVAL '60' SECOND
+        AND COALESCE(n.t_end, n.t_start) >= p.t
 )
 SELECT
     exchange_id,

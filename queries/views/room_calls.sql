@@ -30,9 +30,18 @@ by_id AS (
     GROUP BY a.bootstrap_room
     HAVING COUNT(DISTINCT e.call_id) = 1
 ),
+-- Lengths that many share name nobody, and would meet in too many pairs.
+rare AS (
+    SELECT prompt_tokens, completion_tokens
+    FROM exchanges
+    WHERE client_facing AND prompt_tokens > 1 AND completion_tokens IS NOT NULL
+    GROUP BY prompt_tokens, completion_tokens
+    HAVING COUNT(*) <= 100
+),
 near AS (
     SELECT DISTINCT a.bootstrap_room, e.call_id
     FROM accounts AS a
+    JOIN rare AS q ON q.prompt_tokens = a.n1 AND q.completion_tokens = a.n3
     JOIN exchanges AS e ON e.prompt_tokens = a.n1 AND e.completion_tokens = a.n3
     WHERE a.role = 'decode'
         AND a.n1 > 1

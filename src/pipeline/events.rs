@@ -24,15 +24,12 @@ pub struct EventSink {
     observations: Vec<Observation>,
     /// Latest time of an event, by source.
     seen_until: BTreeMap<String, i64>,
-    rows: u64,
 }
 
 /// What came of the events.
 pub struct Events {
     /// The table written.
     pub table: TableDigest,
-    /// Events.
-    pub rows: u64,
     /// The configuration with the capacity that engines stated beside the configured one.
     pub config: Config,
 }
@@ -50,7 +47,6 @@ impl EventSink {
             case_key,
             observations: Vec::new(),
             seen_until: BTreeMap::new(),
-            rows: 0,
         })
     }
 
@@ -62,7 +58,6 @@ impl EventSink {
         for (index, event) in events.into_iter().enumerate() {
             let row = self.row(source_id, offset, index, &event);
             self.writer.push(&row)?;
-            self.rows += 1;
             if let Some(t) = event.t {
                 match self.seen_until.get_mut(source_id) {
                     Some(last) => *last = t.max(*last),
@@ -139,7 +134,6 @@ impl EventSink {
         config.capacity = CapacityTable::default().with_observed(configured);
         Ok(Events {
             table: TableDigest::from(&summary),
-            rows: self.rows,
             config,
         })
     }

@@ -125,7 +125,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     collector.finish_spill()?;
     progress.stage("link", 0);
     let mut writer: TableWriter<ExchangeRow> = job.case.writer(WriteOptions::default())?;
-    let Events { table, config, .. } = {
+    let Events { table, config } = {
         let names = (0..collector.models.len() as u32).filter_map(|n| collector.models.name(n));
         events.finish(job.config, &names.collect::<Vec<_>>())?
     };

@@ -2,6 +2,7 @@
 
 use super::fixture::{at, exchange, overlap, session_of, with};
 use super::session::CaseSession;
+use pentimento_core::threshold::threshold;
 use pentimento_store::rows::FindingRow;
 use pentimento_store::schema::Table;
 use serde_json::{Value, json};
@@ -28,9 +29,9 @@ fn case(exchanges: &[Value], events: &[Value]) -> CaseSession {
 }
 
 fn found(session: &mut CaseSession, rule: &str) -> Vec<FindingRow> {
-    let runs = session.run_rules().unwrap();
-    let run = runs.into_iter().find(|run| run.rule.id == rule);
-    run.map(|run| run.rows).unwrap()
+    // All rules would do as well, and take much longer.
+    let file = session.catalog().get(&format!("rules/{rule}")).cloned();
+    session.run_rule(&file.unwrap()).unwrap()
 }
 
 fn evidence(finding: &FindingRow) -> Value {
@@ -331,7 +332,7 @@ fn counts_that_cannot_be_true() {
         ),
     ];
     let rows = found(&mut case(&exchanges, &[]), "accounting_contradiction");
-    let seen: Vec<String> = rows
+    let mut seen: Vec<String> = rows
         .iter()
         .map(|f| {
             assert_eq!((f.severity.as_ref(), f.exposure.as_deref()), ("low", None));
@@ -339,6 +340,7 @@ fn counts_that_cannot_be_true() {
             format!("{id} {}", evidence(f)["contradiction"].as_str().unwrap())
         })
         .collect();
+    seen.sort();
     assert_eq!(
         seen,
         [
@@ -464,4 +466,70 @@ fn transfers_that_are_too_small() {
     let rows = found(&mut case(&exchanges, &events), "pd_short_transfer");
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].exchange_id.as_deref(), Some("x"));
+}
+
+/// The query against the kernel, which tells the same in another way.
+#[test]
+fn the_threshold_is_that_of_the_kernel() {
+    let shown = |prompts: &[(i64, bool)]| {
+        let exchanges: Vec<Value> = prompts
+            .iter()
+            .enumerate()
+            .map(|(n, (tokens, _))| {
+                exchange(
+                    &format!("x{n:03}"),
+                    &json!({"prompt_tokens": tokens, "model": "m"}),
+                )
+            })
+            .collect();
+        let dirty = prompts.iter().enumerate().filter(|(_, p)| p.1);
+        let findings: Vec<Value> = dirty
+            .map(|(n, _)| {
+                json!({"finding_id": format!("f{n}"), "rule_id": "prefill_stub",
+                    "severity": "high", "exposure": "proven", "exchange_id": format!("x{n:03}"),
+                    "call_id": format!("c-x{n:03}"), "title": "t", "evidence": "{}"})
+            })
+            .collect();
+        let tables = [
+            (Table::Exchanges, &exchanges[..]),
+            (Table::Findings, &findings[..]),
+        ];
+        session_of(&tables).json_rows("report/threshold").unwrap()
+    };
+    for (count, cut, clean_above) in [(60, 40, 0), (90, 80, 3), (12, 3, 1)] {
+        // Every length twice, so that ties are there.
+        let prompts: Vec<(i64, bool)> = (0..count)
+            .map(|n: i64| (100 + n / 2 * 7, n >= cut && n % 10 >= clean_above))
+            .collect();
+        let rows = shown(&prompts);
+        let found = threshold(&prompts).unwrap();
+        assert_eq!(rows.len(), 1);
+        let row = &rows[0];
+        assert_eq!(row["node"], "all nodes");
+        assert_eq!(
+            row["shortest_dirty_tokens"], found.shortest_dirty,
+            "{row:?}"
+        );
+        assert_eq!(
+            row["longest_clean_tokens"],
+            json!(found.longest_clean_below)
+        );
+        assert_eq!(row["clean_from_there"], found.clean_above);
+        let p = row["log10_p"].as_f64().unwrap();
+        assert!(
+            (p - found.ln_p / 10f64.ln()).abs() < 0.006,
+            "{p} {}",
+            found.ln_p
+        );
+    }
+    assert!(shown(&[(100, false)]).is_empty());
+    // A stray answer far below does not move the cut, and is told.
+    let mut prompts: Vec<(i64, bool)> = (0..50).map(|n| (100 + n, n >= 40)).collect();
+    prompts[2].1 = true;
+    let row = shown(&prompts).remove(0);
+    assert_eq!(row["shortest_dirty_tokens"], 140);
+    assert_eq!(
+        (&row["dirty_below"], &row["clean_below"]),
+        (&json!(1), &json!(39))
+    );
 }

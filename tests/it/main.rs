@@ -5,6 +5,8 @@
 mod capacity;
 mod cli;
 mod determinism;
+mod engine;
+mod gate;
 mod incident;
 mod kit;
 mod linking;

@@ -106,19 +106,7 @@ fn sglang(info: &Json<'_>) -> Option<EngineEvent> {
         return None;
     }
     let mode = stated("disaggregation_mode").and_then(Json::as_str);
-    let mut flags = Vec::new();
-    for name in FLAGS {
-        let value = match stated(name) {
-            Some(Json::Bool(b)) => b.to_string(),
-            Some(Json::Str(s)) if s.len() <= 40 => s.to_ascii_lowercase(),
-            Some(other) => match other.as_i64() {
-                Some(n) => n.to_string(),
-                None => continue,
-            },
-            None => continue,
-        };
-        flags.push((name, value));
-    }
+    let flags = flags(&stated);
     let say = |n: Option<i64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     let message = format!(
         "runs with a pool of {} and a window of {}",
@@ -149,6 +137,24 @@ fn sglang(info: &Json<'_>) -> Option<EngineEvent> {
         flags,
     }));
     Some(event)
+}
+
+/// The settings of [`FLAGS`] that are stated.
+fn flags<'j, 'a: 'j>(stated: &dyn Fn(&str) -> Option<&'j Json<'a>>) -> Vec<(&'static str, String)> {
+    let mut flags = Vec::new();
+    for name in FLAGS {
+        let value = match stated(name) {
+            Some(Json::Bool(b)) => b.to_string(),
+            Some(Json::Str(s)) if s.len() <= 40 => s.to_ascii_lowercase(),
+            Some(other) => match other.as_i64() {
+                Some(n) => n.to_string(),
+                None => continue,
+            },
+            None => continue,
+        };
+        flags.push((name, value));
+    }
+    flags
 }
 
 /// `/v1/models`: vLLM states the window there, not the pool.
