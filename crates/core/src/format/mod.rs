@@ -11,6 +11,7 @@ pub mod litellm;
 pub mod markers;
 pub mod native;
 pub mod openai;
+mod reader;
 mod repair;
 pub mod sglang;
 pub mod time;
@@ -35,6 +36,18 @@ pub struct DecodeContext<'a> {
     pub source_name: &'a str,
 }
 
+/// Which texts of a record its reader has use for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of them.
+    #[default]
+    All,
+    /// The answer: response, reasoning and tool calls.
+    Answer,
+    /// The prompt.
+    Prompt,
+}
+
 /// One log format.
 pub trait LogFormat: Sync + Send {
     /// The name in `source_format`.
@@ -51,6 +64,21 @@ pub trait LogFormat: Sync + Send {
         context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason>;
+
+    /// As [`decode`](LogFormat::decode), for a record that was decoded before, by someone who needs
+    /// some of its texts only. What is not wanted may be missing from the exchanges, with all that
+    /// follows from it; their number, their order, and the wanted texts with their states are the
+    /// same.
+    fn decode_again(
+        &self,
+        record: &[u8],
+        context: &DecodeContext<'_>,
+        wanted: Wanted,
+        out: &mut Vec<Exchange>,
+    ) -> Result<RecordKind, RejectReason> {
+        let _ = wanted;
+        self.decode(record, context, out)
+    }
 }
 
 impl fmt::Debug for dyn LogFormat {

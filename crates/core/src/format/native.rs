@@ -2,13 +2,15 @@
 
 use super::body::{self, Request, Response};
 use super::json::{Fault, Json, Text, decode_lenient};
-use super::{DecodeContext, LogFormat, time};
+use super::reader::Reader;
+use super::{DecodeContext, LogFormat, Wanted, time};
 use crate::exchange::{
     ContentState, CorrelationKind, Exchange, ExtraField, Modalities, Outcome, RecordKind,
     RejectReason, Role, TenantCandidate, TimeZoneSource,
 };
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The format; see the module.
@@ -119,8 +121,18 @@ impl LogFormat for Native {
         context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
+        self.decode_again(record, context, Wanted::All, out)
+    }
+
+    fn decode_again(
+        &self,
+        record: &[u8],
+        context: &DecodeContext<'_>,
+        wanted: Wanted,
+        out: &mut Vec<Exchange>,
+    ) -> Result<RecordKind, RejectReason> {
         let mut exchanges = decode_lenient(record, |text| {
-            let fields = Fields::read(text)?;
+            let fields = Fields::read(text, wanted)?;
             Ok(fields.exchanges(context)?)
         })?;
         out.append(&mut exchanges);
@@ -136,7 +148,10 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn read(text: &'a str) -> Result<Fields<'a>, Fault> {
+    fn read(text: &'a str, wanted: Wanted) -> Result<Fields<'a>, Fault> {
+        if let Some(fields) = Fields::read_fast(text, wanted) {
+            return Ok(fields);
+        }
         if !text.trim_start().starts_with('{') {
             serde_json::from_str::<serde::de::IgnoredAny>(text)?;
             return Err(RejectReason::UnknownShape.into());
@@ -147,10 +162,33 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
+    fn read_fast(text: &'a str, wanted: Wanted) -> Option<Fields<'a>> {
+        let mut fields = Fields::default();
+        let mut reader = Reader::new(text);
+        reader.object(|reader, key| {
+            match known_key(&key) {
+                Some(known) if is_left_out(known, wanted) => {
+                    reader.skip()?;
+                    fields.known.push((known, Json::Null));
+                }
+                Some(known) => fields.known.push((known, reader.value()?)),
+                None => fields.extra.push(extra_of(key, reader.skip()?)),
+            }
+            Some(())
+        })?;
+        reader.at_end().then_some(fields)
+    }
+
     /// The value of a known key; `null` reads as absent.
     fn get(&self, key: &str) -> Option<&Json<'a>> {
         let found = self.known.iter().rev().find(|(k, _)| *k == key);
         found.map(|(_, v)| v).filter(|v| !matches!(v, Json::Null))
+    }
+
+    /// Takes the value of a known key out; what is absent reads as `null`.
+    fn take(&mut self, key: &str) -> Json<'a> {
+        let found = self.known.iter_mut().rev().find(|(k, _)| *k == key);
+        found.map_or(Json::Null, |(_, v)| std::mem::replace(v, Json::Null))
     }
 
     /// Reads a value, refusing one of a wrong type.
@@ -231,7 +269,8 @@ impl<'a> Fields<'a> {
                 .insert(Modalities::parse(name.as_str().unwrap_or_default()));
         }
         base.extra = std::mem::take(&mut self.extra);
-        body::expand(base, self.request()?, self.response()?)
+        let request = self.request()?;
+        body::expand(base, request, self.response()?)
     }
 
     fn status(&self) -> Result<Option<u16>, RejectReason> {
@@ -338,7 +377,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn request(&self) -> Result<Request, RejectReason> {
+    fn request(&mut self) -> Result<Request, RejectReason> {
         if let Some(messages) = self.get("messages") {
             return match messages {
                 Json::Array(_) | Json::Object(_) => Ok(Request::of_messages(messages)),
@@ -346,11 +385,11 @@ impl<'a> Fields<'a> {
                 _ => Err(RejectReason::InvalidField),
             };
         }
-        match self.get("prompt") {
-            None => Ok(Request::default()),
-            Some(Json::Str(text)) => Ok(Request::of_text(text)),
-            Some(list @ Json::Array(_)) => Ok(Request::read(list)),
-            Some(_) => Err(RejectReason::InvalidField),
+        match self.take("prompt") {
+            Json::Null => Ok(Request::default()),
+            Json::Str(text) => Ok(Request::of_owned(text.into_owned())),
+            list @ Json::Array(_) => Ok(Request::read(&list)),
+            _ => Err(RejectReason::InvalidField),
         }
     }
 
@@ -368,6 +407,29 @@ impl<'a> Fields<'a> {
     }
 }
 
+fn known_key(key: &str) -> Option<&'static str> {
+    let tables = [&TEXT_KEYS[..], &OWN_KEYS[..], &OTHER_KEYS[..]];
+    tables.into_iter().flatten().find(|k| **k == key).copied()
+}
+
+/// Whether the text of a key is of no use to the caller.
+fn is_left_out(key: &str, wanted: Wanted) -> bool {
+    match wanted {
+        Wanted::All => false,
+        Wanted::Answer => matches!(key, "messages" | "prompt"),
+        // The response may hold choices, each of which is an exchange.
+        Wanted::Prompt => matches!(key, "reasoning" | "tool"),
+    }
+}
+
+fn extra_of(key: Cow<'_, str>, raw: &str) -> ExtraField {
+    ExtraField {
+        key: key.into_owned(),
+        json_type: raw_type(raw),
+        raw: raw.as_bytes().to_vec(),
+    }
+}
+
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
@@ -380,17 +442,11 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
         let mut fields = Fields::default();
         while let Some(Text(key)) = map.next_key()? {
-            let tables = [&TEXT_KEYS[..], &OWN_KEYS[..], &OTHER_KEYS[..]];
-            let known = tables.into_iter().flatten().find(|known| **known == key);
-            match known {
+            match known_key(&key) {
                 Some(known) => fields.known.push((known, map.next_value()?)),
                 None => {
                     let raw: &'de RawValue = map.next_value()?;
-                    fields.extra.push(ExtraField {
-                        key: key.into_owned(),
-                        json_type: raw_type(raw.get()),
-                        raw: raw.get().as_bytes().to_vec(),
-                    });
+                    fields.extra.push(extra_of(key, raw.get()));
                 }
             }
         }
@@ -400,6 +456,19 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
 /// Keys of the top level.
 pub(super) fn keys_of(text: &str) -> Result<Vec<String>, Fault> {
+    let mut keys = Vec::new();
+    let mut reader = Reader::new(text);
+    let read = reader.object(|reader, key| {
+        keys.push(key.into_owned());
+        reader.skip().map(drop)
+    });
+    if read.is_some() && reader.at_end() {
+        return Ok(keys);
+    }
+    keys_slowly(text)
+}
+
+fn keys_slowly(text: &str) -> Result<Vec<String>, Fault> {
     struct Keys;
     impl<'de> Visitor<'de> for Keys {
         type Value = Vec<String>;
