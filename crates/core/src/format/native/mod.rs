@@ -1,5 +1,9 @@
 //! Pentimento's own JSONL: one exchange a line, keys named as the columns of `exchanges`.
 
+mod keys;
+
+pub(super) use keys::keys_of;
+
 use super::body::{self, Request, Response};
 use super::json::{Fault, Json, Text, decode_lenient};
 use super::reader::Reader;
@@ -8,6 +12,7 @@ use crate::exchange::{
     ContentState, CorrelationKind, Exchange, ExtraField, Modalities, Outcome, RecordKind,
     RejectReason, Role, TenantCandidate, TimeZoneSource,
 };
+use keys::{ID_KEYS, OWN_KEYS, TEXT_KEYS, known_key};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -15,71 +20,6 @@ use std::fmt;
 
 /// The format; see the module.
 pub struct Native;
-
-/// Keys that hold text.
-const TEXT_KEYS: [&str; 5] = ["messages", "prompt", "response", "reasoning", "tool"];
-
-/// Keys that describe an exchange and are rare elsewhere.
-const OWN_KEYS: [&str; 22] = [
-    "request_id",
-    "tenant",
-    "tenant_candidates",
-    "deployment",
-    "node",
-    "role",
-    "t_start",
-    "t_first_token",
-    "t_end",
-    "http_status",
-    "finish_reason",
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "tokens_source",
-    "prompt_state",
-    "response_state",
-    "bootstrap_room",
-    "engine_rid",
-    "correlation",
-    "spec_accept_length",
-    "outcome",
-];
-
-/// Keys that are known beside those.
-const OTHER_KEYS: [&str; 18] = [
-    "model",
-    "model_raw",
-    "engine",
-    "engine_version",
-    "timestamp",
-    "status",
-    "tenant_kind",
-    "choice",
-    "modalities",
-    "cache_hit",
-    "x_request_id",
-    "trace_id",
-    "session_id",
-    "conversation_id",
-    "litellm_call_id",
-    "gateway_log_id",
-    "span_id",
-    "custom_id",
-];
-
-/// Keys of ids and what they name.
-const ID_KEYS: [(&str, CorrelationKind); 10] = [
-    ("bootstrap_room", CorrelationKind::BootstrapRoom),
-    ("x_request_id", CorrelationKind::XRequestId),
-    ("litellm_call_id", CorrelationKind::LitellmCallId),
-    ("gateway_log_id", CorrelationKind::GatewayLogId),
-    ("engine_rid", CorrelationKind::EngineRid),
-    ("custom_id", CorrelationKind::CustomId),
-    ("span_id", CorrelationKind::SpanId),
-    ("trace_id", CorrelationKind::TraceId),
-    ("session_id", CorrelationKind::SessionId),
-    ("conversation_id", CorrelationKind::ConversationId),
-];
 
 impl LogFormat for Native {
     fn name(&self) -> &'static str {
@@ -407,11 +347,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn known_key(key: &str) -> Option<&'static str> {
-    let tables = [&TEXT_KEYS[..], &OWN_KEYS[..], &OTHER_KEYS[..]];
-    tables.into_iter().flatten().find(|k| **k == key).copied()
-}
-
 /// Whether the text of a key is of no use to the caller.
 fn is_left_out(key: &str, wanted: Wanted) -> bool {
     match wanted {
@@ -454,43 +389,6 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Keys of the top level.
-pub(super) fn keys_of(text: &str) -> Result<Vec<String>, Fault> {
-    let mut keys = Vec::new();
-    let mut reader = Reader::new(text);
-    let read = reader.object(|reader, key| {
-        keys.push(key.into_owned());
-        reader.skip().map(drop)
-    });
-    if read.is_some() && reader.at_end() {
-        return Ok(keys);
-    }
-    keys_slowly(text)
-}
-
-fn keys_slowly(text: &str) -> Result<Vec<String>, Fault> {
-    struct Keys;
-    impl<'de> Visitor<'de> for Keys {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
-            let mut keys = Vec::new();
-            while let Some(Text(key)) = map.next_key()? {
-                map.next_value::<serde::de::IgnoredAny>()?;
-                keys.push(key.into_owned());
-            }
-            Ok(keys)
-        }
-    }
-    let mut from = serde_json::Deserializer::from_str(text);
-    let keys = from.deserialize_map(Keys)?;
-    from.end()?;
-    Ok(keys)
-}
-
 fn raw_type(raw: &str) -> &'static str {
     match raw.as_bytes().first() {
         Some(b'"') => "string",
@@ -507,4 +405,47 @@ fn parse_outcome(name: &str) -> Option<Outcome> {
     [Ok, Error, Aborted, Rejected, Unknown]
         .into_iter()
         .find(|o| o.as_str() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_again_is_the_same() {
+        let context = DecodeContext::default();
+        for record in [
+            r#"{"request_id":"r","tenant":"t","prompt":"one\ntwo","response":"x"}"#,
+            r#"{"prompt":"p","response":"a ...[truncated]","reasoning":"why","tool":"f"}"#,
+            r#"{"messages":[{"role":"user","content":"p"}],"reasoning":"why"}"#,
+            r#"{"prompt":"half \ud83d","response":{"choices":[{"text":"a"},{"text":"b"}]}}"#,
+            r#"{"prompt":7}"#,
+        ] {
+            let read = |wanted| {
+                let mut out = Vec::new();
+                let kind = Native.decode_again(record.as_bytes(), &context, wanted, &mut out);
+                kind.map(|_| out)
+            };
+            let Ok(all) = read(Wanted::All) else { continue };
+            let answer = read(Wanted::Answer).unwrap();
+            let prompt = read(Wanted::Prompt).unwrap();
+            assert_eq!(
+                (all.len(), all.len()),
+                (answer.len(), prompt.len()),
+                "{record}"
+            );
+            for ((all, answer), prompt) in all.iter().zip(&answer).zip(&prompt) {
+                let texts =
+                    |e: &Exchange| (e.response.clone(), e.reasoning.clone(), e.tool.clone());
+                assert_eq!(texts(all), texts(answer), "{record}");
+                assert_eq!(all.response_state, answer.response_state, "{record}");
+                assert_eq!(all.prompt, prompt.prompt, "{record}");
+                assert_eq!(all.prompt_state, prompt.prompt_state, "{record}");
+                assert!(
+                    answer.prompt.is_none() && prompt.reasoning.is_none(),
+                    "{record}"
+                );
+            }
+        }
+    }
 }
