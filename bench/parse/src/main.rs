@@ -49,7 +49,9 @@ type Step<'a> = (&'static str, Box<dyn FnMut() -> usize + 'a>);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("usage: parse FILE [REPEATS] [STEP]")?;
+    let path = arguments
+        .next()
+        .ok_or("usage: parse FILE [REPEATS] [STEP]")?;
     let repeats: usize = arguments.next().map_or(Ok(5), |n| n.parse())?;
     let bytes = std::fs::read(&path)?;
     let lines: Vec<&[u8]> = bytes
@@ -72,16 +74,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut out = std::io::stdout().lock();
     let size = bytes.len() as f64;
-    writeln!(out, "{} bytes, {} records, {}", bytes.len(), lines.len(), format.name())?;
+    writeln!(
+        out,
+        "{} bytes, {} records, {}",
+        bytes.len(),
+        lines.len(),
+        format.name()
+    )?;
     for ((name, _), times) in steps.iter().zip(&mut times) {
         times.sort_unstable();
         let nanos = times[times.len() / 2] as f64;
-        writeln!(out, "{name:<28} {:>7.3} s/GB {:>7.2} GB/s", nanos / size, size / nanos)?;
+        writeln!(
+            out,
+            "{name:<28} {:>7.3} s/GB {:>7.2} GB/s",
+            nanos / size,
+            size / nanos
+        )?;
     }
     Ok(())
 }
 
-fn steps<'a>(bytes: &'a [u8], lines: &'a [&'a [u8]], format: &'static dyn LogFormat) -> Vec<Step<'a>> {
+fn steps<'a>(
+    bytes: &'a [u8],
+    lines: &'a [&'a [u8]],
+    format: &'static dyn LogFormat,
+) -> Vec<Step<'a>> {
     let context = DecodeContext {
         source_name: "decode-0_0.log",
         ..DecodeContext::default()
@@ -91,41 +108,107 @@ fn steps<'a>(bytes: &'a [u8], lines: &'a [&'a [u8]], format: &'static dyn LogFor
     let mut tape_buffers = simd_json::Buffers::default();
     let mut exchanges: Vec<Exchange> = Vec::new();
     vec![
-        ("validate UTF-8", Box::new(move || lines.iter().filter(|l| std::str::from_utf8(l).is_ok()).count())),
-        ("SHA-256", Box::new(move || usize::from(sha2::Sha256::digest(bytes)[0]))),
-        ("BLAKE3 of each record", Box::new(move || lines.iter().map(|l| usize::from(blake3::hash(l).as_bytes()[0])).sum())),
-        ("frame", Box::new(move || {
-            let stream = std::io::BufReader::with_capacity(256 << 10, bytes);
-            let mut framer = Framer::new(stream, 1 << 30);
-            std::iter::from_fn(|| framer.next_block(4 << 20)).map(|b| b.records.len()).sum()
-        })),
-        ("serde_json, nothing kept", Box::new(move || {
-            lines.iter().filter(|l| serde_json::from_slice::<serde::de::IgnoredAny>(l).is_ok()).count()
-        })),
-        ("serde_json typed", Box::new(move || {
-            lines.iter().filter_map(|l| serde_json::from_slice::<Typed<'_>>(l).ok()).map(|t| t.weight()).sum()
-        })),
-        ("sonic-rs typed", Box::new(move || {
-            lines.iter().filter_map(|l| sonic_rs::from_slice::<Typed<'_>>(l).ok()).map(|t| t.weight()).sum()
-        })),
-        ("copy (simd-json needs one)", Box::new(move || {
-            lines.iter().map(|l| { copies.clear(); copies.extend_from_slice(l); copies.len() }).sum()
-        })),
-        ("copy + simd-json tape", Box::new(move || {
-            lines.iter().filter(|l| {
-                copy.clear();
-                copy.extend_from_slice(l);
-                simd_json::to_tape_with_buffers(&mut copy, &mut tape_buffers).is_ok()
-            }).count()
-        })),
-        ("decode", Box::new(move || {
-            lines.iter().map(|l| {
-                exchanges.clear();
-                let decoded = format.decode(l, &context, &mut exchanges);
-                black_box(&exchanges);
-                usize::from(decoded.is_ok())
-            }).sum()
-        })),
+        (
+            "validate UTF-8",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .filter(|l| std::str::from_utf8(l).is_ok())
+                    .count()
+            }),
+        ),
+        (
+            "SHA-256",
+            Box::new(move || usize::from(sha2::Sha256::digest(bytes)[0])),
+        ),
+        (
+            "BLAKE3 of each record",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .map(|l| usize::from(blake3::hash(l).as_bytes()[0]))
+                    .sum()
+            }),
+        ),
+        (
+            "frame",
+            Box::new(move || {
+                let stream = std::io::BufReader::with_capacity(256 << 10, bytes);
+                let mut framer = Framer::new(stream, 1 << 30);
+                std::iter::from_fn(|| framer.next_block(4 << 20))
+                    .map(|b| b.records.len())
+                    .sum()
+            }),
+        ),
+        (
+            "serde_json, nothing kept",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .filter(|l| serde_json::from_slice::<serde::de::IgnoredAny>(l).is_ok())
+                    .count()
+            }),
+        ),
+        (
+            "serde_json typed",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .filter_map(|l| serde_json::from_slice::<Typed<'_>>(l).ok())
+                    .map(|t| t.weight())
+                    .sum()
+            }),
+        ),
+        (
+            "sonic-rs typed",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .filter_map(|l| sonic_rs::from_slice::<Typed<'_>>(l).ok())
+                    .map(|t| t.weight())
+                    .sum()
+            }),
+        ),
+        (
+            "copy (simd-json needs one)",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .map(|l| {
+                        copies.clear();
+                        copies.extend_from_slice(l);
+                        copies.len()
+                    })
+                    .sum()
+            }),
+        ),
+        (
+            "copy + simd-json tape",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .filter(|l| {
+                        copy.clear();
+                        copy.extend_from_slice(l);
+                        simd_json::to_tape_with_buffers(&mut copy, &mut tape_buffers).is_ok()
+                    })
+                    .count()
+            }),
+        ),
+        (
+            "decode",
+            Box::new(move || {
+                lines
+                    .iter()
+                    .map(|l| {
+                        exchanges.clear();
+                        let decoded = format.decode(l, &context, &mut exchanges);
+                        black_box(&exchanges);
+                        usize::from(decoded.is_ok())
+                    })
+                    .sum()
+            }),
+        ),
     ]
 }
 
