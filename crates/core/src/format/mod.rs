@@ -14,6 +14,7 @@ pub mod openai;
 mod reader;
 mod repair;
 pub mod sglang;
+mod thin;
 pub mod time;
 
 use crate::exchange::{Exchange, RecordKind, RejectReason};
@@ -46,6 +47,8 @@ pub enum Wanted {
     Answer,
     /// The prompt.
     Prompt,
+    /// None: counts, times and ids will do.
+    Facts,
 }
 
 /// One log format.

@@ -7,7 +7,7 @@ pub(super) use keys::keys_of;
 use super::body::{self, Request, Response};
 use super::json::{Fault, Json, Text, decode_lenient};
 use super::reader::Reader;
-use super::{DecodeContext, LogFormat, Wanted, time};
+use super::{DecodeContext, LogFormat, Wanted, thin, time};
 use crate::exchange::{
     ContentState, CorrelationKind, Exchange, ExtraField, Modalities, Outcome, RecordKind,
     RejectReason, Role, TenantCandidate, TimeZoneSource,
@@ -71,6 +71,11 @@ impl LogFormat for Native {
         wanted: Wanted,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
+        let thin = match wanted {
+            Wanted::Facts => thin::without(record, says_nothing_else),
+            _ => None,
+        };
+        let record = thin.as_deref().unwrap_or(record);
         let mut exchanges = decode_lenient(record, |text| {
             let fields = Fields::read(text, wanted)?;
             Ok(fields.exchanges(context)?)
@@ -347,10 +352,27 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Whether a value is text and nothing but text: a response may also be a body, with counts, or a
+/// stream of chunks, also inside a string.
+fn says_nothing_else(key: &[u8], value: &[u8]) -> bool {
+    match key {
+        b"prompt" | b"messages" | b"reasoning" | b"tool" => true,
+        b"response" => {
+            let body = ["data", "event", "id", "retry"];
+            value.strip_prefix(b"\"").is_some_and(|text| {
+                text.first().is_some_and(u8::is_ascii_alphanumeric)
+                    && !body.iter().any(|word| text.starts_with(word.as_bytes()))
+            })
+        }
+        _ => false,
+    }
+}
+
 /// Whether the text of a key is of no use to the caller.
 fn is_left_out(key: &str, wanted: Wanted) -> bool {
     match wanted {
-        Wanted::All => false,
+        // What `Facts` can do without is gone by now.
+        Wanted::All | Wanted::Facts => false,
         Wanted::Answer => matches!(key, "messages" | "prompt"),
         // The response may hold choices, each of which is an exchange.
         Wanted::Prompt => matches!(key, "reasoning" | "tool"),
@@ -419,6 +441,8 @@ mod tests {
             r#"{"prompt":"p","response":"a ...[truncated]","reasoning":"why","tool":"f"}"#,
             r#"{"messages":[{"role":"user","content":"p"}],"reasoning":"why"}"#,
             r#"{"prompt":"half \ud83d","response":{"choices":[{"text":"a"},{"text":"b"}]}}"#,
+            r#"{"prompt":"p","response":"data: {\"choices\":[{\"index\":0,\"delta\":{}}]}"}"#,
+            r#"{"prompt":"p","response":{"usage":{"prompt_tokens":7},"choices":[]}}"#,
             r#"{"prompt":7}"#,
         ] {
             let read = |wanted| {
@@ -427,6 +451,13 @@ mod tests {
                 kind.map(|_| out)
             };
             let Ok(all) = read(Wanted::All) else { continue };
+            let facts = read(Wanted::Facts).unwrap();
+            assert_eq!(all.len(), facts.len(), "{record}");
+            for (all, facts) in all.iter().zip(&facts) {
+                let numbers = |e: &Exchange| (e.request_id.clone(), e.prompt_tokens, e.choice);
+                assert_eq!(numbers(all), numbers(facts), "{record}");
+                assert!(facts.prompt.is_none(), "{record}");
+            }
             let answer = read(Wanted::Answer).unwrap();
             let prompt = read(Wanted::Prompt).unwrap();
             assert_eq!(
