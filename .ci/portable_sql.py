@@ -16,7 +16,9 @@ import sys
 import duckdb
 
 QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
-TABLES = ["exchanges", "sources", "rejects", "capacity", "overlaps", "findings", "verdicts"]
+TABLES = [
+    "exchanges", "sources", "rejects", "capacity", "overlaps", "second_hand", "findings", "verdicts",
+]
 
 
 def needs_of(text):

@@ -37,6 +37,8 @@ enum Command {
     Sql(commands::sql::SqlArgs),
     /// Write the logs of a known incident, with labels
     Simulate(commands::simulate::SimulateArgs),
+    /// Find whose text a snippet is and who else got it
+    Trace(commands::trace::TraceArgs),
     /// List the log formats
     Formats,
     /// List or show the rules
@@ -124,6 +126,7 @@ pub fn run() -> Result<Outcome> {
         Command::Audit(args) => commands::audit::run(args),
         Command::Sql(args) => commands::sql::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
         Command::Formats => commands::formats::run(),
         Command::Rules(args) => commands::rules::run(args),
         Command::Query(args) => commands::query::run(args),

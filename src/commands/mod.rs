@@ -9,3 +9,4 @@ pub mod reveal;
 pub mod rules;
 pub mod simulate;
 pub mod sql;
+pub mod trace;

@@ -21,6 +21,9 @@ pub struct CallFacts {
     pub deployment: u32,
     /// Nodes that took the prompt in: the call's prefill nodes, else its own node.
     pub prompt_nodes: Vec<u32>,
+    /// Node whose memory the answer was computed in: the call's decode or unified node, else its
+    /// own; never a prefill node.
+    pub memory_node: u32,
     /// Client-facing exchange that handed something over.
     pub delivered: bool,
     /// Written by the role of the call that is closest to the client.
@@ -173,8 +176,22 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
         .filter(|&r| r != Role::Prefill)
         .min();
     let own_prompt_complete = group.iter().any(|&i| of(i).prompt_full && of(i).has_prompt);
+    // A gateway seldom knows the node; the decode record of its call does.
+    let engine = |role: Role| {
+        group
+            .iter()
+            .map(|&i| of(i))
+            .find(|m| m.role == role && m.node != NONE)
+            .map(|m| m.node)
+    };
+    let memory = engine(Role::Decode).or_else(|| engine(Role::Unified));
     for &i in group {
         let meta = of(i);
+        let own_node = if meta.role == Role::Prefill {
+            NONE
+        } else {
+            meta.node
+        };
         let nodes = match prefill.is_empty() {
             false => prefill.clone(),
             true if meta.node != NONE => vec![meta.node],
@@ -206,6 +223,7 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
                 meta.deployment
             },
             prompt_nodes: nodes,
+            memory_node: memory.unwrap_or(own_node),
             delivered: Some(meta.role) == facing && handed_over(meta),
             client_facing: Some(meta.role) == facing,
             own_prompt_complete,

@@ -3,8 +3,8 @@
 
 use super::discover::Input;
 use super::intern::{Interner, known};
+use super::physics::Physics;
 use anyhow::{Context, Result};
-use pentimento_core::exchange::Role;
 use pentimento_core::overlap::{Row, Subject};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::reader::read_rows;
@@ -28,7 +28,7 @@ pub struct Corpus {
     pub subjects: Vec<Subject>,
     /// Exchange ids.
     pub ids: Vec<String>,
-    memory_nodes: Vec<u32>,
+    physics: Physics,
     tenants: Vec<String>,
     /// Per source, ascending.
     pub locators: Vec<Vec<Locator>>,
@@ -64,14 +64,13 @@ impl Corpus {
             corpus: Corpus {
                 subjects: Vec::new(),
                 ids: Vec::new(),
-                memory_nodes: Vec::new(),
+                physics: Physics::default(),
                 tenants: Vec::new(),
                 locators: vec![Vec::new(); inputs.len()],
                 inputs: inputs.to_vec(),
             },
             tenants: Interner::default(),
             calls: Interner::default(),
-            nodes: Interner::default(),
         };
         for row in read_rows::<ExchangeRow>(&tables)? {
             let row = row?;
@@ -86,11 +85,6 @@ impl Corpus {
     /// A row of the search as a row of `overlaps`.
     pub fn overlap_row(&self, row: &Row) -> OverlapRow {
         let tenant = |n: u32| self.tenants.get(n as usize).cloned();
-        let node = |e: u32| known(self.memory_nodes[e as usize]);
-        let same_share_group = match (node(row.exchange), node(row.source_exchange)) {
-            (Some(a), Some(b)) => Some(a == b),
-            _ => None,
-        };
         OverlapRow {
             exchange_id: self.ids[row.exchange as usize].clone(),
             source_exchange_id: self.ids[row.source_exchange as usize].clone(),
@@ -109,9 +103,17 @@ impl Corpus {
             carriers: i64::from(row.carriers),
             source_carries: row.source_carries,
             surprise_millibits: None,
+            own_fit_permille: None,
+            chain_tokens: None,
+            chain_bits: None,
             lag_ms: Some(row.lag_ms),
+            turnovers: self
+                .physics
+                .turnovers(row.exchange, row.source_exchange, &self.subjects),
             order: row.order.as_str().into(),
-            same_share_group,
+            same_share_group: self
+                .physics
+                .same_share_group(row.exchange, row.source_exchange),
             at_cut: row.at_cut,
             span_hmac: row.span_hmac.iter().map(|b| format!("{b:02x}")).collect(),
         }
@@ -122,7 +124,6 @@ struct Reading {
     corpus: Corpus,
     tenants: Interner,
     calls: Interner,
-    nodes: Interner,
 }
 
 impl Reading {
@@ -138,13 +139,7 @@ impl Reading {
             id_rank: 0,
             judge: row.judged,
         });
-        // The memory that an answer was computed in is its decode node's.
-        let node = if row.role == Role::Prefill {
-            None
-        } else {
-            row.node.as_deref()
-        };
-        self.corpus.memory_nodes.push(self.nodes.number(node));
+        self.corpus.physics.take(row);
         self.corpus.locators[source].push(Locator {
             offset: row.source_offset as u64,
             index: row.source_index as u32,
@@ -160,7 +155,7 @@ impl Reading {
         rank_ids(&mut corpus);
         rank_tenants(&mut corpus, &self.tenants);
         number_deliveries(&mut corpus);
-        share_nodes(&mut corpus);
+        corpus.physics.finish(&corpus.subjects);
         corpus
     }
 }
@@ -228,23 +223,3 @@ fn number_deliveries(corpus: &mut Corpus) {
 
 /// More than the attempts that a call may have, so that slots of two choices never meet.
 const ATTEMPTS: u32 = 1024;
-
-/// A gateway seldom knows the node; the decode record of its call does.
-fn share_nodes(corpus: &mut Corpus) {
-    let order = by_call(&corpus.subjects);
-    for group in order
-        .chunk_by(|&a, &b| corpus.subjects[a as usize].call == corpus.subjects[b as usize].call)
-    {
-        let engine = |role: Role| {
-            group
-                .iter()
-                .filter(|&&i| corpus.subjects[i as usize].role == role)
-                .find_map(|&i| known(corpus.memory_nodes[i as usize]))
-        };
-        if let Some(node) = engine(Role::Decode).or_else(|| engine(Role::Unified)) {
-            for &i in group {
-                corpus.memory_nodes[i as usize] = node;
-            }
-        }
-    }
-}

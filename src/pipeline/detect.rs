@@ -5,6 +5,7 @@
 
 use super::corpus::{Corpus, Locator, at};
 use super::discover::Input;
+use super::evidence::write_evidence;
 use super::ingest::{scan_settings, total_bytes};
 use super::scan::{BlockWork, ScanSettings, scan_source};
 use crate::config::Config;
@@ -19,7 +20,7 @@ use pentimento_core::overlap::{Fields, Limits, Partial, PassKind, Search, Settin
 use pentimento_store::case::CaseFolder;
 use pentimento_store::cell::PrivateText;
 use pentimento_store::manifest::TableDigest;
-use pentimento_store::rows::{OverlapRow, TextRow};
+use pentimento_store::rows::TextRow;
 use pentimento_store::writer::WriteOptions;
 use std::sync::RwLock;
 
@@ -37,11 +38,11 @@ pub struct DetectJob<'a> {
     pub case_key: [u8; 32],
 }
 
-/// Runs the overlap search and writes `overlaps`.
+/// Runs the overlap search and what builds on it, and writes their tables.
 ///
 /// # Errors
 /// An integrity failure where a source changed since ingest; and where the case cannot be written.
-pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, Stats)> {
+pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDigest>, Stats)> {
     let corpus = Corpus::read(job.case, job.inputs)?;
     let settings = scan_settings(job.config, &job.resources, job.case);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
@@ -79,11 +80,8 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
             )
         })?
         .finish();
-    let mut writer = job.case.writer::<OverlapRow>(WriteOptions::default())?;
-    for row in &outcome.rows {
-        writer.push(&corpus.overlap_row(row))?;
-    }
-    Ok((TableDigest::from(&writer.finish()?), outcome.stats))
+    let tables = write_evidence(job, &corpus, &outcome.rows, &settings, progress)?;
+    Ok((tables, outcome.stats))
 }
 
 /// Writes `texts`, which the user asked for.
@@ -172,7 +170,7 @@ fn scan_texts(
     Ok(())
 }
 
-fn changed(input: &Input) -> anyhow::Error {
+pub(super) fn changed(input: &Input) -> anyhow::Error {
     failure(
         FailureKind::Integrity,
         format!(
@@ -220,7 +218,7 @@ impl BlockWork for SearchTexts<'_> {
     }
 }
 
-fn fields(exchange: &Exchange) -> Fields<'_> {
+pub(super) fn fields(exchange: &Exchange) -> Fields<'_> {
     Fields {
         prompt: exchange.prompt.as_ref(),
         response: exchange.response.as_ref(),

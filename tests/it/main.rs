@@ -12,4 +12,7 @@ mod no_false_green;
 mod privacy;
 mod reliability;
 mod reveal;
+mod second_hand;
+mod share_group;
 mod sql;
+mod trace;

@@ -240,6 +240,16 @@ impl CapacityTable {
         &self.epochs
     }
 
+    /// Which process of a node was running: how many of its own epochs had begun, for an epoch
+    /// begins when the process starts anew. Without a time it is not known.
+    pub fn process_of(&self, node: &str, time: Option<TimeMicros>) -> Option<usize> {
+        let time = time?;
+        let begun = |e: &&Epoch| {
+            e.node.as_deref() == Some(node) && e.valid_from.is_some_and(|from| from <= time)
+        };
+        Some(self.epochs.iter().filter(begun).count())
+    }
+
     /// The role that configuration gives a node at a time.
     pub fn role_of(&self, node: &str, time: Option<TimeMicros>) -> Option<Role> {
         self.epochs

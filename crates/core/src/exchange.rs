@@ -439,6 +439,9 @@ pub struct Exchange {
     pub tokens_source: Option<&'static str>,
     /// Index of the choice, from 0.
     pub choice: u32,
+    /// Number of the call inside its record, from 0 and without gaps: a batch of spans holds many
+    /// calls. All choices of one call have the same.
+    pub part: u32,
     /// What prompt and response are made of.
     pub modalities: Modalities,
     /// How much of the prompt is here.

@@ -10,6 +10,8 @@ pub mod link;
 pub mod operator;
 pub mod overlap;
 pub mod record;
+pub mod second_hand;
 #[cfg(feature = "synth")]
 pub mod synth;
 pub mod text;
+pub mod trace;

@@ -11,12 +11,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders of `sample_logs` and the format that they must be recognised as.
-const FOLDERS: [(&str, &str); 5] = [
+const FOLDERS: [(&str, &str); 15] = [
     ("native", "native"),
     ("openai", "openai"),
     ("sglang-json", "sglang_json"),
     ("sglang-text", "sglang_text"),
     ("litellm", "litellm"),
+    ("otlp", "otlp"),
+    ("azure-openai", "azure_openai"),
+    ("batch", "batch"),
+    ("bedrock", "bedrock"),
+    ("cloudflare", "cloudflare"),
+    ("helicone", "helicone"),
+    ("kong", "kong"),
+    ("langfuse", "langfuse"),
+    ("portkey", "portkey"),
+    ("vertex", "vertex"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {
@@ -113,6 +123,7 @@ fn show(exchange: &Exchange) -> Value {
         ("cached_tokens", json!(exchange.cached_tokens)),
         ("tokens_source", json!(exchange.tokens_source)),
         ("choice", json!(exchange.choice)),
+        ("part", json!(Some(exchange.part).filter(|p| *p > 0))),
         ("modalities", exchange.modalities.names().collect()),
         ("prompt_state", json!(state(exchange.prompt_state))),
         ("response_state", json!(state(exchange.response_state))),

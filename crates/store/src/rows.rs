@@ -7,7 +7,8 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::error::ArrowError;
 
 pub use crate::schema::{
-    CapacityRow, ExchangeRow, FindingRow, OverlapRow, RejectRow, SourceRow, TextRow, VerdictRow,
+    CapacityRow, ExchangeRow, FindingRow, OverlapRow, RejectRow, SecondHandRow, SourceRow, TextRow,
+    VerdictRow,
 };
 
 /// A row of a table.

@@ -374,6 +374,7 @@ impl Partitioned for crate::rows::SourceRow {}
 impl Partitioned for crate::rows::RejectRow {}
 impl Partitioned for crate::rows::CapacityRow {}
 impl Partitioned for crate::rows::OverlapRow {}
+impl Partitioned for crate::rows::SecondHandRow {}
 impl Partitioned for crate::rows::FindingRow {}
 impl Partitioned for crate::rows::VerdictRow {}
 

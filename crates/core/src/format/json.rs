@@ -143,6 +143,24 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The same value with strings of its own.
+    pub fn into_owned(self) -> Json<'static> {
+        let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(b) => Json::Bool(b),
+            Json::U64(n) => Json::U64(n),
+            Json::I64(n) => Json::I64(n),
+            Json::F64(x) => Json::F64(x),
+            Json::Str(text) => Json::Str(own(text)),
+            Json::Array(items) => Json::Array(items.into_iter().map(Json::into_owned).collect()),
+            Json::Object(entries) => {
+                let owned = entries.into_iter();
+                Json::Object(owned.map(|(k, v)| (own(k), v.into_owned())).collect())
+            }
+        }
+    }
+
     /// Name of the JSON type.
     pub fn type_name(&self) -> &'static str {
         match self {

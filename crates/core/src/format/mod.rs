@@ -4,18 +4,30 @@
 //! formats share (request and response bodies); neither knows who calls it. Nothing here merges,
 //! links or drops records: that needs more than one of them.
 
+pub mod azure_openai;
+pub mod batch;
+pub mod bedrock;
 pub mod body;
+pub mod cloudflare;
+mod envelope;
 pub mod frame;
+pub mod helicone;
 pub mod json;
+pub mod kong;
+mod labels;
+pub mod langfuse;
 pub mod litellm;
 pub mod markers;
 pub mod native;
 pub mod openai;
+pub mod otlp;
+pub mod portkey;
 mod reader;
 mod repair;
 pub mod sglang;
 mod thin;
 pub mod time;
+pub mod vertex;
 
 use crate::exchange::{Exchange, RecordKind, RejectReason};
 use jiff::tz::TimeZone;
@@ -97,6 +109,16 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &sglang::SglangJson,
         &sglang::SglangText,
         &litellm::Litellm,
+        &otlp::Otlp,
+        &batch::Batch,
+        &cloudflare::Cloudflare,
+        &bedrock::Bedrock,
+        &azure_openai::AzureOpenAi,
+        &kong::Kong,
+        &langfuse::Langfuse,
+        &helicone::Helicone,
+        &portkey::Portkey,
+        &vertex::Vertex,
         &openai::OpenAi,
     ]
 }
@@ -214,5 +236,92 @@ mod tests {
             failure.to_string(),
             "none of the first 2 records is of a known format"
         );
+    }
+
+    const GATEWAYS: &[(&str, &str)] = &[
+        (
+            r#"{"result":[{"tokens_in":1}],"result_info":{},"success":true}"#,
+            "cloudflare",
+        ),
+        (
+            r#"{"id":"o","trace_id":"t","type":"SPAN","start_time":"s","input":"i","output":"o","usage_details":{}}"#,
+            "langfuse",
+        ),
+        (
+            r#"{"request_id":"r","request_created_at":"c","response_status":200,"request_body":{}}"#,
+            "helicone",
+        ),
+        (
+            r#"{"timestamp":1,"model":"m","request_body":{},"response_body":{},"tokens_in":1}"#,
+            "openai",
+        ),
+        (
+            r#"{"started_at":1,"latencies":{},"request":{},"response":{}}"#,
+            "kong",
+        ),
+        (
+            r#"{"id":"t","timestamp":"x","project_id":"p","session_id":"s","bookmarked":false,"input":"i","output":"o"}"#,
+            "langfuse",
+        ),
+        (
+            r#"{"records":[{"category":"RequestResponse","properties":"{}"}]}"#,
+            "azure_openai",
+        ),
+        (r#"{"resourceSpans":[]}"#, "otlp"),
+        (r#"{"resourceLogs":[]}"#, "otlp"),
+        (
+            r#"{"custom_id":"c","method":"POST","url":"/v1/responses","body":{}}"#,
+            "batch",
+        ),
+        (
+            r#"{"id":"b","custom_id":"c","response":null,"error":{}}"#,
+            "batch",
+        ),
+        (r#"{"custom_id":"c","result":{"type":"expired"}}"#, "batch"),
+        (
+            r#"{"custom_id":"c","request":{},"response":{},"error":null}"#,
+            "openai",
+        ),
+        (
+            r#"{"Gateway":"g","Endpoint":"e","RequestBody":{},"ResponseBody":{}}"#,
+            "cloudflare",
+        ),
+        (
+            r#"{"id":"l","tokens_in":1,"tokens_out":1,"provider":"p","model":"m"}"#,
+            "cloudflare",
+        ),
+        (
+            r#"{"schemaType":"ModelInvocationLog","input":{},"output":{}}"#,
+            "bedrock",
+        ),
+        (r#"[{"type":"message_start"},{"type":"ping"}]"#, "bedrock"),
+        (
+            r#"{"category":"RequestResponse","operationName":"o","properties":"{}"}"#,
+            "azure_openai",
+        ),
+        (
+            r#"{"started_at":1,"request":{},"response":{},"ai":{}}"#,
+            "kong",
+        ),
+        (
+            r#"{"started_at":1,"request":{},"response":{},"tenant":"t"}"#,
+            "openai",
+        ),
+        (
+            r#"{"request":{},"response":{},"ai_model":"m","req_units":1,"res_units":1}"#,
+            "portkey",
+        ),
+        (
+            r#"{"logging_time":"t","request_id":"1","full_request":{},"full_response":{}}"#,
+            "vertex",
+        ),
+    ];
+
+    #[test]
+    fn gateways_and_clouds_are_told_by_their_records() {
+        for (record, expected) in GATEWAYS {
+            let format = sniff_source(&[record.as_bytes()]).unwrap();
+            assert_eq!(format.name(), *expected, "{record}");
+        }
     }
 }

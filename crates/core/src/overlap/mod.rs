@@ -21,7 +21,7 @@ mod tests;
 #[cfg(test)]
 mod twin;
 mod types;
-mod windows;
+pub(crate) mod windows;
 
 pub use search::{Partial, Search};
 pub use types::{

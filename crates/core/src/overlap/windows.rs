@@ -21,7 +21,7 @@ const fn powers() -> [u64; WINDOW_WEIGHT as usize + 1] {
 
 /// One window of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// First token.
     pub from: u32,
     /// One past the last token.
@@ -33,7 +33,7 @@ pub(super) struct Window {
 }
 
 /// Calls `each` with every window of a text, in order of the first token.
-pub(super) fn for_each(tokens: &Tokens, mut each: impl FnMut(Window)) {
+pub(crate) fn for_each(tokens: &Tokens, mut each: impl FnMut(Window)) {
     for pair in tokens.barriers.windows(2) {
         let (first, last) = (pair[0].at as usize, pair[1].at as usize);
         let hashes = &tokens.hash[..last];
@@ -105,7 +105,7 @@ pub(super) fn for_each_anchor(tokens: &Tokens, run_weight: u32, mut each: impl F
 }
 
 /// Whether two token sequences of equal length are equal.
-pub(super) fn equal(a: &Tokens, a_from: usize, b: &Tokens, b_from: usize, length: usize) -> bool {
+pub(crate) fn equal(a: &Tokens, a_from: usize, b: &Tokens, b_from: usize, length: usize) -> bool {
     (0..length).all(|k| a.folded(a_from + k) == b.folded(b_from + k))
 }
 
@@ -179,7 +179,7 @@ struct Standing {
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Numbers for the distinct windows of some texts.
-pub(super) struct WindowIndex {
+pub(crate) struct WindowIndex {
     by_hash: ByHash<u32>,
     standing: Vec<Standing>,
     filter: Filter,

@@ -153,6 +153,9 @@ table! {
         /// Why it was not searched: text_absent, tenant_unknown, time_unknown, encrypted, ids_only,
         /// not_searched and others; null when judged
         pub unjudged_reason: Option<Word>,
+        /// What it could have shared memory with: node/NAME#N for the N-th process of a node,
+        /// deployment/NAME where the node is unknown; null where nothing is known
+        pub share_group: Option<String>,
         /// The id group whose links were dropped because its exchanges cannot be one call; null
         /// otherwise
         pub collision_id: Option<String>,
@@ -241,6 +244,7 @@ impl ExchangeRow {
             foreign_exchanges: 0,
             judged: false,
             unjudged_reason: None,
+            share_group: None,
             collision_id: None,
             collision_reason: None,
         }

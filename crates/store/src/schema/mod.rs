@@ -7,7 +7,9 @@ mod detect;
 mod exchanges;
 mod input;
 
-pub use detect::{FindingRow, OverlapRow, VerdictRow, findings, overlaps, verdicts};
+pub use detect::{
+    FindingRow, OverlapRow, SecondHandRow, VerdictRow, findings, overlaps, second_hand, verdicts,
+};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
 
@@ -158,6 +160,8 @@ pub enum Table {
     Capacity,
     /// One maximal shared token span a row.
     Overlaps,
+    /// One prompt with text of an earlier leak a row.
+    SecondHand,
     /// One hit of a rule a row.
     Findings,
     /// One delivered response in the window a row.
@@ -166,13 +170,14 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
         Table::Rejects,
         Table::Capacity,
         Table::Overlaps,
+        Table::SecondHand,
         Table::Findings,
         Table::Verdicts,
     ];
@@ -186,6 +191,7 @@ impl Table {
             Table::Rejects => "rejects",
             Table::Capacity => "capacity",
             Table::Overlaps => "overlaps",
+            Table::SecondHand => "second_hand",
             Table::Findings => "findings",
             Table::Verdicts => "verdicts",
         }
@@ -205,6 +211,7 @@ impl Table {
             Table::Rejects => RejectRow::COLUMNS,
             Table::Capacity => CapacityRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
+            Table::SecondHand => SecondHandRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
             Table::Verdicts => VerdictRow::COLUMNS,
         }
@@ -240,6 +247,7 @@ impl Table {
             Table::Rejects => "bytes of an input that could not become an exchange",
             Table::Capacity => "one capacity epoch of a node or deployment",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
+            Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
             Table::Findings => "one hit of a rule",
             Table::Verdicts => "the grade of one delivered response in the window",
         }

@@ -7,7 +7,7 @@
 mod value;
 
 use crate::exchange::RejectReason;
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use std::io::{self, BufRead};
 use value::{Scan, ValueScan};
 
@@ -19,6 +19,9 @@ const MAX_ROOM: usize = 8 << 20;
 
 /// Blanks before the first record of a block that are kept until they are dropped together.
 const BLANK_BYTES: usize = 1 << 16;
+
+/// Bytes in which the first event of a stream says what it is.
+const STREAM_HEAD_BYTES: usize = 64;
 
 /// Where a record stands in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,6 +251,7 @@ impl<R: BufRead> Framer<R> {
             Some(b'[') => {
                 let next = self.skip(start + 1, b" \t\r\n");
                 match self.byte(next) {
+                    Some(b'{') if self.begins_stream(next) => Mode::Lines,
                     Some(b'{' | b'[' | b']') => Mode::Values,
                     _ => Mode::Lines,
                 }
@@ -257,6 +261,15 @@ impl<R: BufRead> Framer<R> {
         };
         self.mode = Some(mode);
         mode
+    }
+
+    /// Whether an array holds the events of a streamed response: that is one record.
+    fn begins_stream(&mut self, index: usize) -> bool {
+        self.byte(index + STREAM_HEAD_BYTES);
+        let end = self.buf.len().min(index + STREAM_HEAD_BYTES);
+        let head = self.buf.get(index..end).unwrap_or_default();
+        let before = index.checked_sub(1).and_then(|at| self.buf.get(at));
+        before == Some(&b'[') && memmem::find(head, b"\"message_start\"").is_some()
     }
 
     fn detect_object(&mut self, start: usize) -> Mode {
@@ -323,6 +336,10 @@ impl<R: BufRead> Framer<R> {
             b'[' => {
                 let next = self.skip(self.pos + 1, b" \t\r\n");
                 match self.byte(next) {
+                    // The line is one record.
+                    Some(b'{') if self.begins_stream(next) => {
+                        self.lines_until = self.base + self.pos as u64 + 1;
+                    }
                     Some(b'{' | b'[' | b']') | None => self.pos += 1,
                     // A line prefix, not an array: frame to the end of the line.
                     Some(_) => self.lines_until = self.base + self.pos as u64 + 1,
