@@ -3,6 +3,8 @@
 pub mod audit;
 pub mod audit_args;
 pub mod formats;
+pub mod ingest;
+pub mod over_limit;
 pub mod query;
 pub mod report_model;
 pub mod reveal;
