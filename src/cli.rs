@@ -39,6 +39,10 @@ enum Command {
     Simulate(commands::simulate::SimulateArgs),
     /// Make canaries for tenants, and look for them in logs
     Canary(commands::canary::CanaryArgs),
+    /// Take logs into a case: the first stage of an audit alone
+    Ingest(commands::ingest::IngestArgs),
+    /// List the calls at or over the limit, straight from the logs
+    OverLimit(commands::over_limit::OverLimitArgs),
     /// Find whose text a snippet is and who else got it
     Trace(commands::trace::TraceArgs),
     /// Compare the pool of a running engine with its window before it takes traffic
@@ -133,6 +137,8 @@ pub fn run() -> Result<Outcome> {
         Command::Sql(args) => commands::sql::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Canary(args) => commands::canary::run(&args),
+        Command::Ingest(args) => commands::ingest::run(&args),
+        Command::OverLimit(args) => commands::over_limit::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Gate(args) => commands::gate::run(&args),
         Command::Advisories(args) => commands::advisories::run(&args),
