@@ -18,7 +18,7 @@ import duckdb
 QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
 TABLES = [
     "exchanges", "sources", "rejects", "capacity", "engine_events", "overlaps", "identifiers",
-    "second_hand",
+    "second_hand", "fact_overlaps", "duplicates",
     "attributions", "text_health", "findings", "verdicts",
 ]
 

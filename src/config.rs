@@ -6,7 +6,7 @@ use pentimento_core::capacity::{CapacityTable, Epoch};
 use pentimento_core::exchange::{Role, TenantCandidate, TimeMicros};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Candidate kinds from the widest party to the narrowest; the first that a record has is its
 /// tenant unless `[tenants] priority` says otherwise.
@@ -37,6 +37,7 @@ struct Typed {
     tenants: TypedTenants,
     time: TypedTime,
     overlap: TypedOverlap,
+    canaries: TypedCanaries,
     limits: TypedLimits,
 }
 
@@ -89,6 +90,12 @@ struct TypedOverlap {
     max_tenants: Option<u32>,
     store_weight: Option<u32>,
     look_back: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedCanaries {
+    keys: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -178,6 +185,8 @@ pub struct Config {
     pub year: Option<i16>,
     /// Overlap settings.
     pub overlap: OverlapSettings,
+    /// Key file of minted canaries.
+    pub canary_keys: Option<PathBuf>,
     /// Longest record, in bytes.
     pub max_record_bytes: u64,
     /// Greatest ratio of decoded to compressed bytes.
@@ -261,6 +270,7 @@ impl Config {
                 look_back_us,
                 clock_tolerance_us: typed.time.clock_tolerance_ms.saturating_mul(1000),
             },
+            canary_keys: typed.canaries.keys.map(|file| base.join(file)),
             max_record_bytes: typed.limits.max_record_bytes.unwrap_or(64 << 20),
             max_ratio: typed.limits.max_ratio.unwrap_or(1000).max(1),
             digest,

@@ -47,5 +47,4 @@ SELECT
     deviation_characters
 FROM judged
 WHERE loops + broken_characters + leaks_template + changes_script > 0
-    OR compressible = 1 AND loops = 1
 ORDER BY exchange_id

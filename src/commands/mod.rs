@@ -3,8 +3,11 @@
 pub mod advisories;
 pub mod audit;
 pub mod audit_args;
+pub mod canary;
 pub mod formats;
 pub mod gate;
+pub mod ingest;
+pub mod over_limit;
 pub mod query;
 pub mod report_model;
 pub mod reveal;

@@ -5,6 +5,7 @@ use super::discover::Input;
 use super::intern::{Interner, known};
 use super::physics::Physics;
 use anyhow::{Context, Result};
+use pentimento_core::attribution::AttributionSubject;
 use pentimento_core::overlap::{Row, Subject};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::reader::read_rows;
@@ -28,7 +29,10 @@ pub struct Corpus {
     pub subjects: Vec<Subject>,
     /// Exchange ids.
     pub ids: Vec<String>,
-    physics: Physics,
+    /// Where each exchange was computed.
+    pub places: Vec<AttributionSubject>,
+    /// Which exchanges could have shared memory.
+    pub physics: Physics,
     tenants: Vec<String>,
     /// Per source, ascending.
     pub locators: Vec<Vec<Locator>>,
@@ -64,6 +68,7 @@ impl Corpus {
             corpus: Corpus {
                 subjects: Vec::new(),
                 ids: Vec::new(),
+                places: Vec::new(),
                 physics: Physics::default(),
                 tenants: Vec::new(),
                 locators: vec![Vec::new(); inputs.len()],
@@ -71,6 +76,8 @@ impl Corpus {
             },
             tenants: Interner::default(),
             calls: Interner::default(),
+            models: Interner::default(),
+            groups: Interner::default(),
         };
         for row in read_rows::<ExchangeRow>(&tables)? {
             let row = row?;
@@ -82,9 +89,25 @@ impl Corpus {
         Ok(reading.finish())
     }
 
+    /// The name of a tenant.
+    pub fn tenant(&self, number: u32) -> Option<String> {
+        self.tenants.get(number as usize).cloned()
+    }
+
+    /// The number of a tenant, if it takes part.
+    pub fn tenant_number(&self, name: &str) -> Option<u32> {
+        let found = self.tenants.binary_search_by(|t| t.as_str().cmp(name));
+        found.ok().map(|n| n as u32)
+    }
+
+    /// The id of an exchange.
+    pub fn id(&self, exchange: u32) -> String {
+        self.ids[exchange as usize].clone()
+    }
+
     /// A row of the search as a row of `overlaps`.
     pub fn overlap_row(&self, row: &Row) -> OverlapRow {
-        let tenant = |n: u32| self.tenants.get(n as usize).cloned();
+        let tenant = |n: u32| self.tenant(n);
         OverlapRow {
             exchange_id: self.ids[row.exchange as usize].clone(),
             source_exchange_id: self.ids[row.source_exchange as usize].clone(),
@@ -104,6 +127,7 @@ impl Corpus {
             source_carries: row.source_carries,
             surprise_millibits: None,
             own_fit_permille: None,
+            prompt_similarity_permille: None,
             chain_tokens: None,
             chain_bits: None,
             lag_ms: Some(row.lag_ms),
@@ -124,6 +148,8 @@ struct Reading {
     corpus: Corpus,
     tenants: Interner,
     calls: Interner,
+    models: Interner,
+    groups: Interner,
 }
 
 impl Reading {
@@ -140,6 +166,14 @@ impl Reading {
             judge: row.judged,
         });
         self.corpus.physics.take(row);
+        let process = row
+            .share_group
+            .as_deref()
+            .filter(|g| g.starts_with("node/"));
+        self.corpus.places.push(AttributionSubject {
+            node: known(self.groups.number(process)),
+            model: known(self.models.number(row.model.as_deref())),
+        });
         self.corpus.locators[source].push(Locator {
             offset: row.source_offset as u64,
             index: row.source_index as u32,

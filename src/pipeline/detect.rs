@@ -47,15 +47,16 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDige
     let settings = scan_settings(job.config, &job.resources, job.case);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
     let overlap = &job.config.overlap;
+    let span_settings = Settings {
+        look_back: overlap.look_back_us,
+        clock_tolerance: overlap.clock_tolerance_us,
+        max_tenants: overlap.max_tenants,
+        store_weight: overlap.store_weight,
+        span_key: job.case_key,
+    };
     let search = Search::new(
         corpus.subjects.clone(),
-        Settings {
-            look_back: overlap.look_back_us,
-            clock_tolerance: overlap.clock_tolerance_us,
-            max_tenants: overlap.max_tenants,
-            store_weight: overlap.store_weight,
-            span_key: job.case_key,
-        },
+        span_settings.clone(),
         Limits {
             memory_bytes: job.resources.search_bytes(),
         },
@@ -80,7 +81,8 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDige
             )
         })?
         .finish();
-    let tables = write_evidence(job, &corpus, &outcome.rows, &settings, progress)?;
+    let rows = &outcome.rows;
+    let tables = write_evidence(job, &corpus, &span_settings, rows, &settings, progress)?;
     Ok((tables, outcome.stats))
 }
 

@@ -17,4 +17,5 @@ mod reveal;
 mod second_hand;
 mod share_group;
 mod sql;
+mod stages;
 mod trace;

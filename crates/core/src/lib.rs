@@ -15,6 +15,7 @@ pub mod format;
 pub mod health;
 pub mod identifiers;
 pub mod link;
+pub mod mosaic;
 pub mod operator;
 pub mod overlap;
 pub mod probe;

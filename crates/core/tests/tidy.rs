@@ -203,7 +203,7 @@ fn layers_hold() {
 }
 
 /// Modules of core from the bottom up: each may name only those before it.
-const CORE: [&str; 20] = [
+const CORE: [&str; 23] = [
     "record",
     "exchange",
     "capacity",
@@ -216,6 +216,9 @@ const CORE: [&str; 20] = [
     "overlap",
     "operator",
     "surprise",
+    "probe",
+    "mosaic",
+    "duplicate",
     "second_hand",
     "trace",
     "identifiers",

@@ -298,7 +298,7 @@ mod tests {
         let keys = keys();
         let (_, marker) = keys.markers().find(|(_, m)| m.form == Form::Hex).unwrap();
         let m = &marker.text;
-        let found = hits(&format!("a {} b {}", &m[..16], &m[16..]));
+        let found = hits(&format!("q {} q {}", &m[..16], &m[16..]));
         assert_eq!(found.len(), 2);
         assert!(found.iter().all(|h| !h.whole && h.bits == 64));
         assert_eq!(hits(&m[..12]).len(), 0);

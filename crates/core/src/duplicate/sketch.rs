@@ -1,6 +1,6 @@
 //! Signatures of texts by their short runs: equal ones for equal texts, often for similar ones.
 
-use crate::overlap::for_each_seed;
+use crate::mosaic::for_each_seed;
 use crate::surprise::longer;
 use crate::text::Tokens;
 use xxhash_rust::xxh3::Xxh3;

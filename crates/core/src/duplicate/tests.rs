@@ -3,6 +3,7 @@
 use super::*;
 use crate::exchange::FieldText;
 use crate::surprise::tests::{Item, item, run, stats, subjects};
+use crate::text::Tokens;
 use proptest::prelude::*;
 
 /// An answer of 60 words that depends on a number.
@@ -113,8 +114,6 @@ fn estimates_are_near_the_truth() {
         assert!(found.abs_diff(share) < 120, "{found} {share}");
     }
 }
-
-use crate::text::Tokens;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]

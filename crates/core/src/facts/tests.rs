@@ -159,15 +159,15 @@ fn rows(items: &[Item], split: usize, backward: bool) -> Vec<JointRow> {
     facts.finish()
 }
 
-const SOURCE: &str = "please note that Maud Ellery in Tromso owes 681,280 kroner since 1 Sept 2026, \
-    file QX77-2041B";
+const SOURCE: &str = "please note that Maud Ellery in Tromso owes 681,280 kroner since \
+    1 Sept 2026, file QX77-2041B";
 
 #[test]
 fn a_translated_leak_is_found() {
     let mut items = traffic();
     items.push(item(600, 1, SOURCE, "noted"));
-    let answer = "claro, en el expediente QX77-2041B consta que la clienta Maud Ellery de Tromso debe \
-        desde el 01.09.2026 unas 681.280 coronas";
+    let answer = "claro, en el expediente QX77-2041B consta que la clienta Maud Ellery de \
+        Tromso debe desde el 01.09.2026 unas 681.280 coronas";
     items.push(item(601, 2, "what is the weather", answer));
     let found = rows(&items, 64, false);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -247,7 +247,10 @@ proptest! {
     }
 
     #[test]
-    fn grouping_is_one_number(n in 1_000u64..u64::MAX / 2, mark in prop::sample::select(vec![',', '.', ' ', '\''])) {
+    fn grouping_is_one_number(
+        n in 1_000u64..u64::MAX / 2,
+        mark in prop::sample::select(vec![',', '.', ' ', '\'']),
+    ) {
         let plain = n.to_string();
         let mut grouped = String::new();
         for (at, c) in plain.chars().enumerate() {

@@ -3,6 +3,7 @@
 //! `serde_json::Value` copies every string and sorts or hashes its keys; a prompt of megabytes is
 //! worth neither. Integers stay exact up to 64 bits: ids must never pass through a float.
 
+use super::reader;
 use super::repair::repair;
 use crate::exchange::RejectReason;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -34,7 +35,10 @@ pub enum Json<'a> {
 impl<'a> Json<'a> {
     /// Reads a text strictly.
     pub fn parse(text: &'a str) -> Result<Json<'a>, serde_json::Error> {
-        serde_json::from_str(text)
+        match reader::read_whole(text) {
+            Some(json) => Ok(json),
+            None => serde_json::from_str(text),
+        }
     }
 
     /// The value of a key; the last one where it is given twice, as most readers do.

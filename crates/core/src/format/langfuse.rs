@@ -109,7 +109,8 @@ fn decode_observation(row: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
     if !row.has("trace_id") && !row.has("traceId") {
         return Err(RejectReason::UnknownShape.into());
     }
-    if !kind.eq_ignore_ascii_case("generation") {
+    let calls = ["generation", "llm"];
+    if !calls.iter().any(|call| kind.eq_ignore_ascii_case(call)) {
         return Ok(Vec::new());
     }
     let model = ["provided_model_name", "providedModelName", "model"];

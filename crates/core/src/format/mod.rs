@@ -13,6 +13,7 @@ pub mod burst_gpt;
 pub mod chat_sets;
 pub mod cloudflare;
 pub mod csv;
+pub mod csv_rows;
 pub mod dynamo;
 pub mod engine_log;
 mod envelope;
@@ -34,10 +35,12 @@ pub mod otlp;
 pub mod portkey;
 mod python;
 pub mod ray_serve;
+mod reader;
 mod repair;
 pub mod server_info;
 pub mod sglang;
 mod stray;
+mod thin;
 pub mod time;
 pub mod vertex;
 pub mod vllm;
@@ -68,6 +71,20 @@ pub struct DecodeContext<'a> {
     pub source_name: &'a str,
 }
 
+/// Which texts of a record its reader has use for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of them.
+    #[default]
+    All,
+    /// The answer: response, reasoning and tool calls.
+    Answer,
+    /// The prompt.
+    Prompt,
+    /// None: counts, times and ids will do.
+    Facts,
+}
+
 /// One log format.
 pub trait LogFormat: Sync + Send {
     /// The name in `source_format`.
@@ -88,6 +105,21 @@ pub trait LogFormat: Sync + Send {
     /// Appends the engine events of a record that `decode` called an event.
     fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
         let _ = (record, context, out);
+    }
+
+    /// As [`decode`](LogFormat::decode), for a record that was decoded before, by someone who needs
+    /// some of its texts only. What is not wanted may be missing from the exchanges, with all that
+    /// follows from it; their number, their order, and the wanted texts with their states are the
+    /// same.
+    fn decode_again(
+        &self,
+        record: &[u8],
+        context: &DecodeContext<'_>,
+        wanted: Wanted,
+        out: &mut Vec<Exchange>,
+    ) -> Result<RecordKind, RejectReason> {
+        let _ = wanted;
+        self.decode(record, context, out)
     }
 }
 
@@ -119,6 +151,9 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &vertex::Vertex,
         &har::Har,
         &openai::OpenAi,
+        &csv_rows::LITELLM,
+        &csv_rows::HELICONE,
+        &csv_rows::LANGFUSE,
         &envoy::Envoy,
         &dynamo::Dynamo,
         &ray_serve::RayServe,

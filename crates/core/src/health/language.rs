@@ -113,6 +113,12 @@ impl Writing {
             .unwrap_or_else(|| FUNCTION_WORDS[at - SCRIPTS.len()].0)
     }
 
+    /// The code of the language, where the script is Latin and the language clear.
+    pub fn language(self) -> Option<&'static str> {
+        let code = self.code();
+        (self.index() >= SCRIPTS.len()).then_some(code)
+    }
+
     /// The code of the script.
     pub fn script(self) -> &'static str {
         SCRIPTS
@@ -297,6 +303,7 @@ mod tests {
             let writing = Writing(number as u8);
             assert_eq!(writing.index(), number);
             assert!(!writing.code().is_empty() && writing.script().len() == 4);
+            assert_eq!(writing.language().is_some(), writing.code().len() == 2);
         }
     }
 

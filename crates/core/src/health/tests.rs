@@ -53,7 +53,7 @@ fn broken_characters_are_counted() {
         "ok\t\n\u{fffd}\u{7}\u{85}\u{e000}\u{200b}\u{202e}e\u{301}\u{1f469}\u{200d}\u{1f680}é",
     );
     let expected = Characters {
-        all: 15,
+        all: 16,
         replacement: 1,
         control: 2,
         rare: 3,

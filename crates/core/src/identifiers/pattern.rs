@@ -160,6 +160,8 @@ pub struct PatternError {
 /// A set of patterns.
 pub struct Patterns {
     pub(super) list: Vec<Pattern>,
+    /// Numbers of the patterns, those with the shortest matches first.
+    order: Vec<u16>,
 }
 
 impl Patterns {
@@ -183,7 +185,9 @@ impl Patterns {
             })?;
             list.push(pattern);
         }
-        Ok(Patterns { list })
+        let mut order: Vec<u16> = (0..list.len() as u16).collect();
+        order.sort_by_key(|&n| list[usize::from(n)].shortest);
+        Ok(Patterns { list, order })
     }
 
     /// Number of patterns.
@@ -194,6 +198,18 @@ impl Patterns {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// Patterns of a scope that a piece of so many bytes is long enough for.
+    pub(super) fn for_piece(
+        &self,
+        scope: Scope,
+        length: usize,
+    ) -> impl Iterator<Item = (u16, &Pattern)> {
+        let numbered = self.order.iter().map(|&n| (n, &self.list[usize::from(n)]));
+        numbered
+            .take_while(move |(_, p)| p.shortest <= length)
+            .filter(move |(_, p)| p.scope == scope)
     }
 
     /// The id of a pattern by its number; numbers past the list are values that only look random.

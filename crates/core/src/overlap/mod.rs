@@ -12,12 +12,8 @@ mod automaton;
 #[cfg(test)]
 mod cases;
 mod cells;
-mod chain;
 mod collect;
 mod matching;
-mod mosaic;
-#[cfg(test)]
-mod mosaic_cases;
 mod rows;
 mod search;
 #[cfg(test)]
@@ -27,8 +23,6 @@ mod twin;
 mod types;
 pub(crate) mod windows;
 
-pub(crate) use mosaic::for_each_seed;
-pub use mosaic::{Mosaic, MosaicKind};
 pub use search::{Partial, Search};
 pub(crate) use types::existed;
 pub use types::{

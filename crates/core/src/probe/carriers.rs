@@ -1,9 +1,10 @@
 //! Which tenants wrote a key first, and whether that explains it in an answer.
 //!
-//! A key that no other tenant holds by the end of the answer has no source. It is explained if its tenant had it in a prompt by the end of the answer, or
-//! in an earlier answer that owes it to nobody; if more than so many other tenants have it in
-//! prompts; or if so many have it in answers and nobody had it in a prompt: then the model says it.
-//! Only the first tenants of each side are kept: with more, the key is common anyway.
+//! A key that no other tenant holds by the end of the answer has no source. It is explained if its
+//! tenant had it in a prompt by then, or in an earlier answer that owes it to nobody; if more than
+//! so many other tenants have it in prompts; or if so many have it in answers and nobody had it in
+//! a prompt: then the model says it. Only the first tenants of each side are kept: with more, the
+//! key is common anyway.
 
 use super::index::Text;
 

@@ -5,7 +5,8 @@
 //! the exchanges that hold several rare keys of one answer: *index* takes the rare keys of judged
 //! answers that their own prompts lack; *carriers* finds which tenants wrote each key first, and
 //! drops what the receiver wrote itself or many tenants write; *join* reads the exchanges that
-//! hold enough of the rest once more and lets the kind join them.
+//! hold enough of the rest once more and lets the kind join them. Sources lie within the look-back;
+//! who wrote a key first is asked of all that the logs hold.
 //!
 //! Memory is bounded: of more keys than fit, those with the least hashes stay, whatever the order.
 //! Keys are compared by 64-bit hash: a joint needs several at once, so that one collision in 2^64
@@ -18,7 +19,7 @@ mod tests;
 
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Settings, Subject, TimeOrder};
-use crate::surprise::log2_millibits;
+use crate::surprise::{Span, log2_millibits};
 use carriers::{Carriers, Event};
 use hashbrown::HashMap;
 use index::{Index, Text};
@@ -34,7 +35,7 @@ pub struct Mark {
     pub tokens: (u32, u32),
     /// Bytes.
     pub bytes: (u32, u32),
-    /// In a judged text: surprise before the first and behind the last token, summed from its start.
+    /// In a judged text: surprise before the first and behind the last token, from its start.
     pub sums: (u32, u32),
     /// What sort of key it is.
     pub sort: u8,
@@ -91,6 +92,12 @@ pub struct JointRow {
     pub lag_ms: i64,
     /// Which was first.
     pub order: TimeOrder,
+}
+
+impl From<&JointRow> for Span {
+    fn from(row: &JointRow) -> Span {
+        Span::of_pair(row.exchange, row.source_exchange)
+    }
 }
 
 /// A kind of evidence that keys make.
@@ -158,7 +165,8 @@ pub struct Probe<K> {
     places: [AtomicU64; 2],
     /// Exchanges with places.
     exchanges: AtomicU64,
-    range: (i64, i64),
+    /// The last time that counts for any text.
+    last: i64,
     rows: HashMap<(u32, u32), JointRow>,
 }
 
@@ -182,7 +190,7 @@ impl<K: Kind> Probe<K> {
             carriers: Carriers::default(),
             places: [AtomicU64::new(0), AtomicU64::new(0)],
             exchanges: AtomicU64::new(0),
-            range: (i64::MAX, i64::MIN),
+            last: i64::MIN,
             rows: HashMap::new(),
         }
     }
@@ -355,12 +363,10 @@ impl<K: Kind> TextOperator for Probe<K> {
 
     fn wants(&self, exchange: u32) -> bool {
         let subject = &self.subjects[exchange as usize];
-        let (from, to) = self.range;
         let known = subject.tenant.is_some() && subject.t_start.is_some();
-        let near = || subject.t_start.is_some_and(|t| from <= t && t <= to);
         match self.step {
             Step::Index => known && subject.judge,
-            Step::Carriers => known && near(),
+            Step::Carriers => known && subject.t_start.is_some_and(|t| t <= self.last),
             Step::Join => self.holders[exchange as usize].load(Ordering::Relaxed),
             Step::Done => false,
         }
@@ -401,8 +407,7 @@ impl<K: Kind> TextOperator for Probe<K> {
             Step::Index => {
                 self.index.close(self.memory);
                 for text in &self.index.texts {
-                    let (from, to) = self.settings.range(text.t0, text.t1);
-                    self.range = (self.range.0.min(from), self.range.1.max(to));
+                    self.last = self.last.max(self.settings.range(text.t0, text.t1).1);
                 }
                 self.carriers = Carriers::new(self.index.len());
                 Step::Carriers

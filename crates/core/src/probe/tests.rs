@@ -200,6 +200,18 @@ proptest! {
 }
 
 #[test]
+fn carriers_before_the_look_back_count() {
+    let items = [
+        item(0, 0, "f", ""),
+        item(4, 3, "f", ""),
+        item(6, 1, "f e", "i"),
+        item(7, 2, "", "e f"),
+    ];
+    assert_eq!(rows(&items, 1 << 20, 1, false), []);
+    assert_eq!(rows(&items[1..], 1 << 20, 1, false).len(), 1);
+}
+
+#[test]
 fn copies_of_a_call_are_one_text() {
     let mut items = vec![
         item(0, 1, "alpha beta gamma", ""),

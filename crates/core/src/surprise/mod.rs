@@ -8,14 +8,14 @@ mod log2;
 mod stats;
 #[cfg(test)]
 pub(crate) mod tests;
+mod units;
 
 pub use log2::log2_millibits;
 pub use stats::{LeaveOut, StatsLimits, TokenCount, TokenStats};
-pub(crate) use stats::{for_each_unit, longer};
+pub(crate) use units::{for_each_unit, longer};
 
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Row, Subject};
-use crate::probe::JointRow;
 use crate::text::Tokens;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
@@ -72,12 +72,6 @@ impl Span {
             source_field: Field::Prompt,
             source: (0, 0),
         }
-    }
-}
-
-impl From<&JointRow> for Span {
-    fn from(row: &JointRow) -> Span {
-        Span::of_pair(row.exchange, row.source_exchange)
     }
 }
 
@@ -209,7 +203,7 @@ impl Surprise {
                     if tokens.end[token] > to || weighed.len() == MOST_TOKENS {
                         break;
                     }
-                    let unit = stats::unit_at(tokens, token);
+                    let unit = units::unit_at(tokens, token);
                     let leave = &self.leave[at as usize];
                     let mut bits = self.stats.millibits(tokens, token, leave);
                     let before = token.checked_sub(1).map(|b| tokens.hash[b]);

@@ -328,7 +328,8 @@ proptest! {
                 log2_millibits(n) - log2_millibits(2 * holders.len() as u64 + 1)
             });
             let foreign = holders.iter().any(|&t| t != texts[0].0);
-            let expected = if foreign || few { (holders.len() as u32).saturating_sub(left) } else { 0 };
+            let counted = (holders.len() as u32).saturating_sub(left);
+            let expected = if foreign || few { counted } else { 0 };
             prop_assert_eq!(stats.count(single, &leave), expected);
         }
     }

@@ -74,6 +74,10 @@ table! {
         /// How much of that stands in the receiver's own prompt all the same, word by word
         #[unit = "thousandths"]
         pub own_fit_permille: Option<i64>,
+        /// How much of their rarest words the prompts of both exchanges share; null where one has
+        /// none
+        #[unit = "thousandths"]
+        pub prompt_similarity_permille: Option<i64>,
         /// Tokens of the chain of short fragments that the row stands for; null for one whole span
         #[unit = "tokens"]
         pub chain_tokens: Option<i64>,

@@ -8,6 +8,7 @@ mod detect;
 mod engine;
 mod exchanges;
 mod input;
+mod joint;
 mod signals;
 
 pub use attribution::{AttributionRow, TextHealthRow, attributions, text_health};
@@ -17,6 +18,7 @@ pub use detect::{
 pub use engine::{EngineEventRow, engine_events};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
+pub use joint::{DuplicateRow, FactOverlapRow, duplicates, fact_overlaps};
 pub use signals::{IdentifierRow, identifiers};
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
@@ -172,6 +174,10 @@ pub enum Table {
     Identifiers,
     /// One prompt with text of an earlier leak a row.
     SecondHand,
+    /// Rare facts that meet in one response a row.
+    FactOverlaps,
+    /// One long answer with a twin of another tenant a row.
+    Duplicates,
     /// One response against its own and the best foreign prompt a row.
     Attributions,
     /// One response's text a row.
@@ -184,7 +190,7 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 13] = [
+    pub const ALL: [Table; 15] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
@@ -194,6 +200,8 @@ impl Table {
         Table::Overlaps,
         Table::Identifiers,
         Table::SecondHand,
+        Table::FactOverlaps,
+        Table::Duplicates,
         Table::Attributions,
         Table::TextHealth,
         Table::Findings,
@@ -212,6 +220,8 @@ impl Table {
             Table::Overlaps => "overlaps",
             Table::Identifiers => "identifiers",
             Table::SecondHand => "second_hand",
+            Table::FactOverlaps => "fact_overlaps",
+            Table::Duplicates => "duplicates",
             Table::Attributions => "attributions",
             Table::TextHealth => "text_health",
             Table::Findings => "findings",
@@ -236,6 +246,8 @@ impl Table {
             Table::Overlaps => OverlapRow::COLUMNS,
             Table::Identifiers => IdentifierRow::COLUMNS,
             Table::SecondHand => SecondHandRow::COLUMNS,
+            Table::FactOverlaps => FactOverlapRow::COLUMNS,
+            Table::Duplicates => DuplicateRow::COLUMNS,
             Table::Attributions => AttributionRow::COLUMNS,
             Table::TextHealth => TextHealthRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
@@ -277,6 +289,8 @@ impl Table {
             Table::Identifiers => {
                 "one identifier that a response shares with another tenant's traffic, or one canary"
             }
+            Table::FactOverlaps => "rare facts of one foreign exchange that meet in one response",
+            Table::Duplicates => "the same long answer, or nearly, to two tenants",
             Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
             Table::Attributions => "one response against its own and the best foreign prompt",
             Table::TextHealth => "what one response's text is like",

@@ -21,7 +21,7 @@ use crate::exchange::{
 pub const NESTED_JSON_LEVELS: u8 = 3;
 
 /// Choices that one response may have; providers allow 128.
-const MAX_CHOICES: usize = 4096;
+pub const MAX_CHOICES: usize = 4096;
 
 /// Bytes of prompt and extra fields that the choices of one record may copy.
 const MAX_COPIED_BYTES: usize = 256 << 20;

@@ -55,10 +55,20 @@ impl Request {
 
     /// A prompt that is a plain text, whatever it looks like.
     pub fn of_text(text: &str) -> Request {
-        let mut gathered = Gathered::prompt();
-        gathered.text(text);
-        let mut request = Request::default();
-        request.take(gathered);
+        Request::of_owned(text.to_owned())
+    }
+
+    /// As [`of_text`](Request::of_text), without a copy.
+    pub fn of_owned(text: String) -> Request {
+        let prompt = FieldText::of(text);
+        let mut request = Request {
+            state: ContentState::Full,
+            ..Request::default()
+        };
+        if !prompt.text.is_empty() {
+            request.modalities.insert(Modalities::TEXT);
+        }
+        request.prompts.push(prompt);
         request.seal();
         request
     }

@@ -19,6 +19,9 @@ use value::{Scan, ValueScan};
 /// Upper bound of block and record sizes: spans inside a block are 32 bits wide.
 const MAX_BYTES: usize = 1 << 30;
 
+/// Most bytes for which room is made before they are read.
+const MAX_ROOM: usize = 8 << 20;
+
 /// Blanks before the first record of a block that are kept until they are dropped together.
 const BLANK_BYTES: usize = 1 << 16;
 
@@ -117,10 +120,15 @@ impl<R: BufRead> Framer<R> {
             }
         }
         if block.rejects.is_empty() {
-            let tail = self.buf.split_off(self.pos);
+            let tail = self.buf.get(self.pos..).unwrap_or_default();
+            // Room for the next block at once: to grow there would copy every byte again.
+            let room = if self.ended { 0 } else { target.min(MAX_ROOM) };
+            let mut next = Vec::with_capacity(tail.len() + room);
+            next.extend_from_slice(tail);
+            self.buf.truncate(self.pos);
             self.base += self.pos as u64;
             self.pos = 0;
-            block.bytes = std::mem::replace(&mut self.buf, tail);
+            block.bytes = std::mem::replace(&mut self.buf, next);
         }
         self.framed += (block.records.len() + block.rejects.len()) as u64;
         let empty = block.records.is_empty() && block.rejects.is_empty() && block.broken.is_none();

@@ -11,7 +11,7 @@ mod flat;
 
 use super::json::{Fault, Json, decode_lenient};
 use super::{DecodeContext, LogFormat, body, envelope};
-use crate::exchange::{CorrelationKind, Exchange, RecordKind, RejectReason};
+use crate::exchange::{ContentState, CorrelationKind, Exchange, RecordKind, RejectReason};
 use attributes::{Attributes, parsed, plain};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,7 +114,12 @@ fn emit(
             body::add_correlation(&mut base, CorrelationKind::SpanId, parent.to_owned());
         }
         let request = content::request(unit);
-        let response = content::response(unit);
+        let mut response = content::response(unit);
+        if response.choices.len() > body::MAX_CHOICES {
+            // One call like that must not take its neighbours with it.
+            response.choices.truncate(body::MAX_CHOICES);
+            response.state = ContentState::Truncated;
+        }
         let mut exchanges = body::expand(base, request, response)?;
         call::finish_reasons(unit, &mut exchanges);
         out.append(&mut exchanges);

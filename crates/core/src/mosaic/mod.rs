@@ -1,12 +1,16 @@
 //! Mosaic: short fragments of one foreign text that stand in an answer in the same order, each too
 //! short to be an overlap, together beyond chance. A lightly reworded leak looks like this.
 
-use super::chain::{Fragment, chain, merge};
-use super::types::Field;
+mod chain;
+#[cfg(test)]
+mod tests;
+
 use crate::operator::TextView;
+use crate::overlap::Field;
 use crate::probe::{Chance, Joint, Kind, Mark, Probe, Seed};
 use crate::surprise::{TokenStats, for_each_unit, longer};
 use crate::text::Tokens;
+use chain::{Fragment, chain, merge};
 use std::sync::Arc;
 
 /// Weight of a seed in half-words: 4 words, 8 characters of CJK.

@@ -1,18 +1,18 @@
 //! Mosaics by name.
 
-use super::mosaic::{Mosaic, MosaicKind};
-use super::types::{Field, Settings};
+use super::{Mosaic, MosaicKind};
+use crate::overlap::{Field, Settings};
 use crate::probe::JointRow;
 use crate::surprise::tests::{Item, item, run, stats, subjects};
 use std::sync::Arc;
 
-const SECRET: &str = "the heron delivered quartz ledgers to Maud Ellery in Tromso harbour before \
-    winter storms closed every ferry route along the granite coast and her brother burned the \
-    remaining copies inside an abandoned cannery";
+const SECRET: &str = "the heron delivered quartz ledgers to Maud Ellery in Tromso harbour \
+    before winter storms closed every ferry route along the granite coast and her brother \
+    burned the remaining copies inside an abandoned cannery";
 
 /// The secret with about one word of six dropped or replaced.
-const REWORDED: &str = "indeed the heron delivered quartz ledgers for Maud Ellery in Tromso harbour \
-    winter storms closed every ferry line along the granite coast while brother burned the \
+const REWORDED: &str = "indeed the heron delivered quartz ledgers for Maud Ellery in Tromso \
+    harbour winter storms closed every ferry line along the granite coast while brother burned the \
     remaining copies inside some cannery";
 
 /// Chatter of twelve tenants, so that common words are common.
