@@ -1,10 +1,11 @@
 //! Collects who held the windows of suspicious passages, and decides which tokens that explains.
 
 use super::active::{Active, heavy_segments};
-use super::anchors::Judged;
+use super::judged::Judged;
 use super::cells::{Answer, Asker, Cell, Event, Line, TENANT_BYTES};
-use super::types::{Field, Fields, Subject, existed};
+use super::types::{Field, Subject, existed};
 use super::windows::{NONE, Window, WindowIndex, for_each};
+use crate::operator::TextView;
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -204,12 +205,11 @@ impl Collect {
         &self,
         exchange: u32,
         subject: &Subject,
-        fields: &Fields<'_>,
-        tokens: &mut Tokens,
+        texts: &mut TextView<'_>,
         out: &mut CollectPart,
     ) {
         let mut prompt = Vec::new();
-        if fields.tokens(Field::Prompt, tokens) {
+        if let Some(tokens) = texts.tokens(Field::Prompt) {
             self.windows_in(tokens, &mut prompt);
         }
         if self.first_round {
@@ -224,7 +224,7 @@ impl Collect {
         }
         let mut answer = Vec::new();
         for field in Field::ANSWERS {
-            if fields.tokens(field, tokens) {
+            if let Some(tokens) = texts.tokens(field) {
                 self.windows_in(tokens, &mut answer);
             }
         }

@@ -1,11 +1,12 @@
 //! Measures the shared runs of the texts that remain, and makes rows of them.
 
-use super::anchors::Judged;
+use super::judged::Judged;
 use super::automaton::{Automaton, ROOT};
 use super::collect::Decided;
 use super::rows::{RowMaker, is_cut};
-use super::types::{Field, Fields, Row, Settings, Subject};
+use super::types::{Field, Row, Settings, Subject};
 use super::windows::{NONE, WindowIndex, for_each};
+use crate::operator::TextView;
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use xxhash_rust::xxh3::Xxh3;
@@ -151,17 +152,16 @@ impl Matching {
         &self,
         exchange: u32,
         subject: &Subject,
-        fields: &Fields<'_>,
-        tokens: &mut Tokens,
+        texts: &mut TextView<'_>,
         out: &mut MatchPart,
     ) {
         let (Some(tenant), Some(t_start)) = (subject.tenant, subject.t_start) else {
             return;
         };
         for field in Field::ALL {
-            if !fields.tokens(field, tokens) {
+            let Some(tokens) = texts.tokens(field) else {
                 continue;
-            }
+            };
             let mut stretches = self.stretches(subject, tenant, t_start, tokens);
             // A stretch that was read at an earlier place has nothing new to say.
             stretches.retain(|s| {

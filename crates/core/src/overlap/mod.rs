@@ -13,9 +13,12 @@ mod automaton;
 mod cases;
 mod cells;
 mod collect;
+mod discover;
+mod judged;
 mod matching;
 mod rows;
 mod search;
+mod sequence;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -66,44 +66,6 @@ fn finish(sum: u64) -> u64 {
     (x ^ (x >> 32)).max(1)
 }
 
-/// Picks windows so that every run of at least `run_weight` half-words holds one whole.
-pub(super) fn for_each_anchor(tokens: &Tokens, run_weight: u32, mut each: impl FnMut(Window)) {
-    // The candidate is the window before the current one; `gap` the weight of the tokens between
-    // the last picked one and the current one.
-    let mut picked: Option<u32> = None;
-    let mut candidate: Option<Window> = None;
-    let mut gap = 0u32;
-    for_each(tokens, |window| {
-        if let Some(before) = candidate {
-            let same_segment = before.from + 1 == window.from;
-            if same_segment && picked != Some(before.from) {
-                gap += u32::from(tokens.weight[before.from as usize]);
-            }
-            if !same_segment || gap + window.weight > run_weight {
-                if picked != Some(before.from) {
-                    each(before);
-                    picked = Some(before.from);
-                }
-                gap = 0;
-            }
-            if !same_segment {
-                picked = None;
-            }
-        }
-        candidate = Some(window);
-        if picked.is_none() {
-            each(window);
-            picked = Some(window.from);
-            gap = 0;
-        }
-    });
-    if let Some(last) = candidate
-        && picked != Some(last.from)
-    {
-        each(last);
-    }
-}
-
 /// Whether two token sequences of equal length are equal.
 pub(super) fn equal(a: &Tokens, a_from: usize, b: &Tokens, b_from: usize, length: usize) -> bool {
     (0..length).all(|k| a.folded(a_from + k) == b.folded(b_from + k))
@@ -145,10 +107,6 @@ impl Filter {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.words.len() * 8
-    }
-
     fn place(&self, hash: u64) -> (usize, u64) {
         let word = (hash >> 20) as usize & (self.words.len() - 1);
         (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
@@ -162,6 +120,19 @@ impl Filter {
     pub(super) fn may_hold(&self, hash: u64) -> bool {
         let (word, bits) = self.place(hash);
         self.words[word] & bits == bits
+    }
+
+    /// Leaves in `out` the places of those hashes that the set may hold. Without a branch on what
+    /// memory says, so that many reads are under way at a time.
+    pub(super) fn candidates(&self, hashes: &[u64], out: &mut Vec<u32>) {
+        out.clear();
+        out.resize(hashes.len(), 0);
+        let mut count = 0;
+        for (at, &hash) in hashes.iter().enumerate() {
+            out[count] = at as u32;
+            count += usize::from(self.may_hold(hash));
+        }
+        out.truncate(count);
     }
 }
 
@@ -275,29 +246,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn anchors_lie_in_every_run(text in "[ab漢字 |]{0,120}", run in 12u32..40) {
-            let tokens = tokens(&text);
-            let mut all = Vec::new();
-            for_each(&tokens, |w| all.push(w));
-            let mut anchors = Vec::new();
-            for_each_anchor(&tokens, run, |w| anchors.push(w));
-            prop_assert!(anchors.iter().all(|a| all.contains(a)));
-            prop_assert!(anchors.windows(2).all(|p| p[0].from < p[1].from));
-            for pair in tokens.barriers.windows(2) {
-                for from in pair[0].at..pair[1].at {
-                    let mut weight = 0;
-                    for to in from..pair[1].at {
-                        weight += u32::from(tokens.weight[to as usize]);
-                        if weight >= run {
-                            prop_assert!(anchors.iter().any(|a| a.from >= from && a.to <= to + 1));
-                            break;
-                        }
-                    }
-                }
-            }
-        }
-
         #[test]
         fn equal_windows_have_equal_hashes(text in "[ab漢 |]{0,80}") {
             let tokens = tokens(&text);
