@@ -5,6 +5,8 @@
 //! without spaces weighs one.
 
 mod chars;
+mod hash;
+mod masks;
 mod tokenize;
 mod tokens;
 #[cfg(test)]
