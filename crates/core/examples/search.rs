@@ -59,10 +59,13 @@ fn main() -> Result<(), Failure> {
     }
     let outcome = search.into_inner().map_err(|_| "poisoned")?.finish();
     report("rows")?;
-    let digest = outcome.rows.iter().fold(blake3::Hasher::new(), |mut hasher, row| {
-        hasher.update(text_of(row).as_bytes());
-        hasher
-    });
+    let digest = outcome
+        .rows
+        .iter()
+        .fold(blake3::Hasher::new(), |mut hasher, row| {
+            hasher.update(text_of(row).as_bytes());
+            hasher
+        });
     writeln!(
         out,
         "{:?}\n{} rows, {} of 12 words, digest {}, total {:.2} cpu-s, peak {} MiB",
@@ -222,7 +225,12 @@ fn cpu_seconds() -> Result<f64, Failure> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let behind = stat.rsplit(')').next().ok_or("no process name")?;
     let fields: Vec<&str> = behind.split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).ok_or("too few fields").map(|f| f.parse::<f64>());
+    let ticks = |at: usize| {
+        fields
+            .get(at)
+            .ok_or("too few fields")
+            .map(|f| f.parse::<f64>())
+    };
     Ok((ticks(11)?? + ticks(12)??) / 100.0)
 }
 

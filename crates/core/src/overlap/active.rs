@@ -1,7 +1,7 @@
 //! The passages of a judged text that another tenant's text may hold, with their surroundings.
 
 use super::discover::Passage;
-use super::windows::{NONE, WindowIndex, for_each};
+use super::windows::{Scanner, WindowIndex, for_each};
 use crate::text::Tokens;
 
 /// The suspicious passages of one judged text: each between two barriers.
@@ -30,6 +30,7 @@ pub(super) fn activate(
     passages: &[Passage],
     store_weight: u32,
     prompt: Option<&Tokens>,
+    scanner: &mut Scanner,
 ) -> Option<Active> {
     let mut kept = Tokens::default();
     for &(from, to) in passages {
@@ -43,12 +44,12 @@ pub(super) fn activate(
         tokens: kept,
     };
     if let Some(prompt) = prompt {
-        mark_own(&mut active, prompt);
+        mark_own(&mut active, prompt, scanner);
     }
     prune(active, store_weight)
 }
 
-fn mark_own(active: &mut Active, prompt: &Tokens) {
+fn mark_own(active: &mut Active, prompt: &Tokens, scanner: &mut Scanner) {
     let tokens = &active.tokens;
     let mut index = WindowIndex::new(tokens.len());
     let mut ids = Vec::with_capacity(tokens.len());
@@ -56,12 +57,12 @@ fn mark_own(active: &mut Active, prompt: &Tokens) {
         ids.push((w, index.insert(|_| tokens, 0, &w)));
     });
     let mut stands = vec![false; index.len()];
-    for_each(prompt, |w| {
-        let id = index.find(|_| tokens, prompt, &w);
-        if id != NONE {
-            stands[id as usize] = true;
-        }
-    });
+    index.each_known(
+        |_| tokens,
+        prompt,
+        scanner,
+        |_, id| stands[id as usize] = true,
+    );
     // Windows come in order of both ends, so each token is marked once.
     let mut marked = 0;
     for (w, id) in ids {

@@ -1,11 +1,12 @@
 //! The index of judged texts: picked windows and where they stand.
 
 use super::judged::Judged;
-use super::sequence::{self, BREAK};
-use super::windows::{Filter, NONE};
+use super::sequence::{self, BREAK, weight, window_at};
+use super::table::Table;
+use super::windows::{ByHash, Filter};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Owner of a crowded window that texts of at least two tenants hold.
+/// Owner of a run that texts of at least two tenants hold.
 const SHARED: u32 = u32::MAX;
 /// Places at which one window is listed; more make it crowded.
 const CROWD: usize = 8;
@@ -29,19 +30,22 @@ pub(super) enum Stand {
 
 /// Sequences of judged texts one after another, and their picked windows by hash.
 ///
-/// A window that stands at a few places is listed with each. Of a crowded one only the tenants of
-/// its texts matter: whether there are two.
+/// A window that stands at a few places is listed with each. Round a crowded one the shortest runs
+/// that matter are listed, and of each of these only the tenants count: whether there are two.
 pub(super) struct Anchors {
     pub sequence: Vec<u32>,
     /// Per text of the batch its number and where it begins; one more at the end.
     texts: Vec<(u32, u32)>,
     /// Per 256 places of the sequence the text that stands there first.
     coarse: Vec<u32>,
-    /// Part of the hash above, place or number of a crowded window below; 0 is free.
-    slots: Vec<u64>,
+    /// Places, or the number of a crowded window.
+    table: Table,
     filter: Filter,
-    owners: Vec<AtomicU32>,
     pub crowds: Vec<CrowdPlace>,
+    crowd_count: u32,
+    /// Owners of the shortest runs round crowded windows, by hash.
+    wides: ByHash<AtomicU32>,
+    run_weight: u32,
     /// Per place whether a run with another tenant's text covers it, and whether the prompt of the
     /// same record holds it.
     pub shared: Bits,
@@ -67,10 +71,12 @@ impl Anchors {
             sequence: vec![BREAK],
             texts: Vec::new(),
             coarse: Vec::new(),
-            slots: vec![0; entries + entries / 2 + 2],
+            table: Table::new(entries),
             filter: Filter::new(entries),
-            owners: Vec::new(),
             crowds: Vec::new(),
+            crowd_count: 0,
+            wides: ByHash::default(),
+            run_weight,
             shared: Bits::default(),
             own: Bits::default(),
         };
@@ -83,11 +89,10 @@ impl Anchors {
             out.texts.push((text as u32, base as u32));
             out.sequence.extend_from_slice(&sequence);
             out.sequence.push(BREAK);
-            let tenant = judged[text].tenant;
             sequence::stretches(&sequence, |first, stretch| {
                 sequence::window_hashes(stretch, &mut hashes);
                 sequence::anchors(stretch, hashes.len(), run_weight, |at| {
-                    out.insert(hashes[at], (base + first + at) as u32, tenant, judged);
+                    out.insert(hashes[at], (base + first + at) as u32);
                 });
             });
         }
@@ -98,90 +103,125 @@ impl Anchors {
             })
             .collect();
         out.crowds.sort_unstable_by_key(|c| c.at);
+        out.list_wides(judged);
         out.shared = Bits::new(out.sequence.len());
         out.own = Bits::new(out.sequence.len());
         out
     }
 
-    fn slot(&self, hash: u64) -> usize {
-        ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize
+    fn list_wides(&mut self, judged: &[Judged]) {
+        let mut wides = ByHash::default();
+        for place in &self.crowds {
+            let tenant = judged[self.text_at(place.at).0 as usize].tenant;
+            self.each_wide(&self.sequence, place.at as usize, |_, _, hash| {
+                let owner = wides.entry(hash).or_insert_with(|| AtomicU32::new(tenant));
+                note(owner, tenant);
+            });
+        }
+        self.wides = wides;
     }
 
-    fn insert(&mut self, hash: u64, at: u32, tenant: u32, judged: &[Judged]) {
-        self.filter.insert(hash);
-        let mut slot = self.slot(hash);
-        let (mut first, mut same) = (None, 0);
-        while self.slots[slot] != 0 {
-            if self.slots[slot] >> 32 == u64::from(hash as u32) {
-                first = first.or(Some(slot));
-                same += 1;
+    /// Calls `each` with the shortest runs that matter and hold the window at a place: first token,
+    /// end, hash.
+    fn each_wide(&self, sequence: &[u32], at: usize, mut each: impl FnMut(usize, usize, u64)) {
+        let end = at + window_at(&sequence[at..]).0;
+        let mut from = at;
+        loop {
+            let mut heavy = 0;
+            let run = sequence[from..].iter().take_while(|&&s| {
+                let more = heavy < self.run_weight && s != BREAK;
+                heavy += if more { weight(s) } else { 0 };
+                more
+            });
+            let to = from + run.count();
+            if to < end {
+                return;
             }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
-            let Some(first) = first else { continue };
-            let value = self.slots[first] as u32;
+            if heavy >= self.run_weight {
+                each(from, to, sequence::hash(&sequence[from..to]));
+            }
+            if from == 0 || sequence[from - 1] == BREAK {
+                return;
+            }
+            from -= 1;
+        }
+    }
+
+    /// Notes that a tenant's text holds the crowded window at a place of its sequence. The outcome
+    /// does not depend on the order of notes, so threads may race.
+    pub(super) fn note(&self, sequence: &[u32], at: usize, tenant: u32) {
+        self.each_wide(sequence, at, |_, _, hash| {
+            if let Some(owner) = self.wides.get(&hash) {
+                note(owner, tenant);
+            }
+        });
+    }
+
+    /// Marks the runs round crowded windows that texts of two tenants hold.
+    pub(super) fn mark_crowds(&self) {
+        for place in &self.crowds {
+            let at = place.at as usize;
+            if self.own.all(at, at + window_at(&self.sequence[at..]).0) {
+                continue;
+            }
+            self.each_wide(&self.sequence, at, |from, to, hash| {
+                let owner = self.wides.get(&hash).map(|o| o.load(Ordering::Relaxed));
+                if owner == Some(SHARED) {
+                    // A half-word may be left behind the last of the shortest runs in a run.
+                    let more = usize::from(self.sequence[to] != BREAK);
+                    self.shared.set(from, to + more);
+                }
+            });
+        }
+    }
+
+    fn insert(&mut self, hash: u64, at: u32) {
+        let mut same = 0;
+        let mut first = None;
+        for (slot, value) in self.table.of(hash) {
             if value & CROWDED != 0 {
                 let crowd = value & !CROWDED;
                 self.crowds.push(CrowdPlace { at, crowd });
-                note(&self.owners[crowd as usize], tenant);
                 return;
             }
+            first = first.or(Some(slot));
+            same += 1;
         }
         match first {
             Some(first) if same >= CROWD => {
-                self.crowd(hash, first, judged);
-                self.insert(hash, at, tenant, judged);
-            }
-            _ => self.slots[slot] = u64::from(hash as u32) << 32 | u64::from(at),
-        }
-    }
-
-    /// Makes a window crowded, whose first entry is in slot `first`.
-    fn crowd(&mut self, hash: u64, first: usize, judged: &[Judged]) {
-        let crowd = self.owners.len() as u32;
-        let mut owner = AtomicU32::new(NONE - 1);
-        let mut slot = first;
-        while self.slots[slot] != 0 {
-            let entry = self.slots[slot];
-            if entry >> 32 == u64::from(hash as u32) {
-                let at = entry as u32;
+                let crowd = self.crowd_count;
+                self.crowd_count += 1;
+                let places = self.table.of(hash).map(|(_, at)| CrowdPlace { at, crowd });
+                self.crowds.extend(places);
                 self.crowds.push(CrowdPlace { at, crowd });
-                let behind = self.texts.partition_point(|t| t.1 <= at);
-                let text = self.texts[behind - 1].0;
-                let tenant = judged[text as usize].tenant;
-                match owner.get_mut() {
-                    none if *none == NONE - 1 => *none = tenant,
-                    _ => note(&owner, tenant),
-                }
+                self.table.replace(first, hash, CROWDED | crowd);
             }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            _ => {
+                self.filter.insert(hash);
+                self.table.push(hash, at);
+            }
         }
-        self.owners.push(owner);
-        self.slots[first] = u64::from(hash as u32) << 32 | u64::from(CROWDED | crowd);
     }
 
     /// Leaves in `out` the places of those hashes that may be of a picked window.
     pub(super) fn candidates(&self, hashes: &[u64], out: &mut Vec<u32>) {
         self.filter.candidates(hashes, out);
+        self.table.sift(hashes, out);
     }
 
     /// Where a window may stand.
     pub(super) fn stands(&self, hash: u64) -> impl Iterator<Item = Stand> + '_ {
-        let mut slot = self.slot(hash);
-        let mut done = false;
-        std::iter::from_fn(move || {
-            while !done && self.slots[slot] != 0 {
-                let entry = self.slots[slot];
-                slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
-                if entry >> 32 == u64::from(hash as u32) {
-                    let value = entry as u32;
-                    if value & CROWDED == 0 {
-                        return Some(Stand::At(value));
-                    }
-                    done = true;
-                    return Some(Stand::Crowded(value & !CROWDED));
-                }
+        let mut crowded = false;
+        self.table.of(hash).map_while(move |(_, value)| {
+            if crowded {
+                return None;
             }
-            None
+            crowded = value & CROWDED != 0;
+            Some(if crowded {
+                Stand::Crowded(value & !CROWDED)
+            } else {
+                Stand::At(value)
+            })
         })
     }
 
@@ -197,7 +237,10 @@ impl Anchors {
     /// Texts of the batch: number, first place, end.
     pub(super) fn texts(&self) -> impl Iterator<Item = (u32, usize, usize)> + '_ {
         self.texts.iter().enumerate().map(|(n, t)| {
-            let end = self.texts.get(n + 1).map_or(self.sequence.len(), |t| t.1 as usize);
+            let end = self
+                .texts
+                .get(n + 1)
+                .map_or(self.sequence.len(), |t| t.1 as usize);
             (t.0, t.1 as usize, end)
         })
     }
@@ -208,17 +251,6 @@ impl Anchors {
         let next = self.texts.get(found + 1);
         let end = next.map_or(self.sequence.len(), |t| t.1 as usize);
         Some((self.texts[found].1 as usize, end))
-    }
-
-    /// Notes that a text of a tenant holds a crowded window. The outcome does not depend on the
-    /// order of notes, so threads may race.
-    pub(super) fn note(&self, crowd: u32, tenant: u32) {
-        note(&self.owners[crowd as usize], tenant);
-    }
-
-    /// Whether texts of two tenants hold a crowded window.
-    pub(super) fn is_shared(&self, crowd: u32) -> bool {
-        self.owners[crowd as usize].load(Ordering::Relaxed) == SHARED
     }
 }
 
@@ -293,37 +325,45 @@ mod tests {
             t1: 0,
             from: 0,
             to: 0,
-            anchors: 1,
-            tokens: 6,
+            anchors: 2,
+            tokens: 8,
         }
     }
 
     #[test]
     fn a_window_of_many_texts_is_crowded() {
-        for (count, tenants, crowded, shared) in
-            [(8, 1, false, false), (9, 1, true, false), (9, 2, true, true), (40, 2, true, true)]
-        {
+        for (count, tenants, crowded, shared) in [
+            (8, 1, false, false),
+            (9, 1, true, false),
+            (9, 2, true, true),
+            (40, 2, true, true),
+        ] {
             let judged: Vec<Judged> = (0..count).map(|t| judged(t % tenants)).collect();
-            let text: Box<[u32]> = [2, 4, 6, 8, 10, 12, BREAK].into();
+            let text: Box<[u32]> = [2, 4, 6, 8, 10, 12, 14, 16, BREAK].into();
             let mut sequences = vec![Some(text.clone()); judged.len()];
             let index = Anchors::new(0..judged.len(), &judged, &mut sequences, 16);
             let mut hashes = Vec::new();
-            sequence::window_hashes(&text[..6], &mut hashes);
+            sequence::window_hashes(&text[..8], &mut hashes);
             let stands: Vec<Stand> = index.stands(hashes[0]).collect();
             match stands.as_slice() {
-                [Stand::Crowded(crowd)] => {
+                [Stand::Crowded(_)] => {
                     assert!(crowded);
-                    assert_eq!(index.is_shared(*crowd), shared);
-                    assert_eq!(index.crowds.len(), count as usize);
-                    index.note(*crowd, 7);
-                    assert!(index.is_shared(*crowd));
+                    index.mark_crowds();
+                    assert_eq!(index.shared.any(0, index.sequence.len()), shared);
+                    index.note(&text, 0, 7);
+                    index.mark_crowds();
+                    let (from, to) = index.range_of(3).unwrap();
+                    assert!(index.shared.all(from, to - 2));
                 }
                 all => {
                     assert!(!crowded && all.len() == count as usize);
                     for (n, stand) in all.iter().enumerate() {
-                        let Stand::At(at) = stand else { panic!("crowded") };
+                        let Stand::At(at) = stand else {
+                            panic!("crowded")
+                        };
                         assert_eq!(index.text_at(*at), (n as u32, *at));
-                        assert_eq!(index.range_of(n as u32), Some((*at as usize, *at as usize + 8)));
+                        let range = (*at as usize, *at as usize + 10);
+                        assert_eq!(index.range_of(n as u32), Some(range));
                     }
                 }
             }
@@ -344,7 +384,11 @@ mod tests {
             (0, 300, false, true),
             (5, 5, true, false),
         ] {
-            assert_eq!((bits.all(from, to), bits.any(from, to)), (all, any), "{from}..{to}");
+            assert_eq!(
+                (bits.all(from, to), bits.any(from, to)),
+                (all, any),
+                "{from}..{to}"
+            );
         }
         assert!(bits.get(60) && !bits.get(59));
     }

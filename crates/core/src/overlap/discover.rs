@@ -92,7 +92,10 @@ impl Anchors {
                 continue;
             };
             let begin = self.crowds.partition_point(|c| (c.at as usize) < from);
-            for place in self.crowds[begin..].iter().take_while(|c| (c.at as usize) < to) {
+            for place in self.crowds[begin..]
+                .iter()
+                .take_while(|c| (c.at as usize) < to)
+            {
                 let Ok(found) = crowds.binary_search_by_key(&place.crowd, |c| c.0) else {
                     continue;
                 };
@@ -124,15 +127,8 @@ impl Anchors {
 
     /// The passages with enough weight that is shared and not in the own prompt, with their
     /// surroundings, by text. To be called once all texts were looked up.
-    pub(super) fn passages(&self, run_weight: u32, store_weight: u32) -> Vec<(u32, Vec<Passage>)> {
-        for place in self.crowds.iter().filter(|c| self.is_shared(c.crowd)) {
-            let at = place.at as usize;
-            let (length, _) = window_at(&self.sequence[at..]);
-            if !self.own.all(at, at + length) {
-                let (from, to) = self.zone(at, length, run_weight);
-                self.shared.set(from, to);
-            }
-        }
+    pub(super) fn passages(&self, store_weight: u32) -> Vec<(u32, Vec<Passage>)> {
+        self.mark_crowds();
         let mut out = Vec::new();
         for (text, from, to) in self.texts() {
             if self.shared.any(from, to) {
@@ -160,7 +156,7 @@ impl Anchors {
         mut each: impl FnMut(usize, usize),
     ) {
         // What windows over a token reach, and one token more to see where a run ends.
-        let reach = WINDOW_WEIGHT + 1;
+        let reach = WINDOW_WEIGHT + 2;
         let mut waiting: Option<(usize, usize)> = None;
         let mut at = 0;
         while at < stretch.len() {
@@ -251,7 +247,7 @@ impl Lookup<'_, '_> {
                             self.meet(&source, at, at - breaks, place as usize, buffers);
                         }
                         Stand::Crowded(crowd) => {
-                            self.anchors.note(crowd, self.source.tenant);
+                            self.anchors.note(&source, at, self.source.tenant);
                             if self.prompt {
                                 buffers.crowds.push((crowd, (at - breaks) as u32));
                             }
@@ -276,7 +272,12 @@ impl Lookup<'_, '_> {
             }
             return;
         }
-        let Source { subject, tenant, t_start, .. } = *self.source;
+        let Source {
+            subject,
+            tenant,
+            t_start,
+            ..
+        } = *self.source;
         if !facts.admits(tenant, subject.call, t_start) {
             return;
         }
@@ -291,7 +292,10 @@ impl Lookup<'_, '_> {
         }
         let pairs = source[at..].iter().zip(&sequence[place..]);
         let behind = pairs.take_while(|(a, b)| a == b && **a != BREAK).count();
-        let pairs = source[..at].iter().rev().zip(sequence[..place].iter().rev());
+        let pairs = source[..at]
+            .iter()
+            .rev()
+            .zip(sequence[..place].iter().rev());
         let before = pairs.take_while(|(a, b)| a == b && **a != BREAK).count();
         let (from, to) = (place - before, place + behind);
         let mut heavy = 0;
@@ -332,7 +336,10 @@ fn common(a: &Tokens, i: usize, b: &Tokens, j: usize) -> (usize, usize) {
     let around = |tokens: &Tokens, at: usize| {
         let behind = tokens.barriers.partition_point(|b| b.at as usize <= at);
         let first = behind.checked_sub(1).map_or(0, |n| tokens.barriers[n].at);
-        let last = tokens.barriers.get(behind).map_or(tokens.len() as u32, |b| b.at);
+        let last = tokens
+            .barriers
+            .get(behind)
+            .map_or(tokens.len() as u32, |b| b.at);
         (first as usize, last as usize)
     };
     let ((a_first, a_last), (b_first, b_last)) = (around(a, i), around(b, j));

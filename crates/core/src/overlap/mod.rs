@@ -7,6 +7,8 @@
 //! not on their order, on how they are split among threads, or on the memory allowed.
 
 mod active;
+#[cfg(test)]
+mod adversarial;
 mod anchors;
 mod automaton;
 #[cfg(test)]
@@ -19,6 +21,7 @@ mod matching;
 mod rows;
 mod search;
 mod sequence;
+mod table;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -12,8 +12,12 @@ use super::types::{
     Field, Fields, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, WINDOW_WEIGHT,
     row_order,
 };
+use super::windows::Scanner;
 use crate::operator::{TextView, TokenBuffers};
 use std::sync::Arc;
+
+/// Tokens of judged texts whose windows make up a filter that fits into a processor's cache.
+const FEW: usize = 1 << 18;
 
 /// A search in progress.
 ///
@@ -32,6 +36,8 @@ pub struct Search {
     limits: Limits,
     /// Tenants that a cell holds in the first round.
     pub(super) room: usize,
+    /// So many tokens of judged texts are looked into at once, without an index before.
+    pub(super) few: usize,
     next: Option<PassKind>,
     stage: Stage,
     found: Vec<Found>,
@@ -72,6 +78,7 @@ pub struct Partial {
     tokens: TokenBuffers,
     finder: Finder,
     buffers: Buffers,
+    scanner: Scanner,
     found: Vec<Found>,
     sequences: Vec<(u32, Box<[u32]>)>,
     /// Texts that were looked into, and what is left of them.
@@ -94,6 +101,7 @@ impl Search {
             settings,
             limits,
             room: room.saturating_add(4).max(16),
+            few: FEW,
             next: Some(PassKind::Judge),
             stage: Stage::Judge,
             found: Vec::new(),
@@ -196,7 +204,8 @@ impl Search {
             let (number, passages) = &self.passages[place];
             let prompt = texts.loaded(Field::Prompt);
             let least = self.settings.store_weight;
-            let active = activate(*number, tokens, passages, least, prompt);
+            let scanner = &mut out.scanner;
+            let active = activate(*number, tokens, passages, least, prompt, scanner);
             out.active.push((place as u32, active));
         }
     }
@@ -252,11 +261,15 @@ impl Search {
                 self.texts = Texts::choose(found, &self.subjects, &self.settings);
                 self.stats.texts = self.texts.judged.len() as u64;
                 self.stats.tokens = self.texts.judged.iter().map(|j| u64::from(j.tokens)).sum();
-                self.next_batch();
+                if self.look_into_all() {
+                    self.enter_activate();
+                } else {
+                    self.next_batch();
+                }
             }
             Stage::Index => self.enter_discover(),
             Stage::Discover(anchors) => {
-                self.passages = anchors.passages(self.run_weight(), self.settings.store_weight);
+                self.passages = anchors.passages(self.settings.store_weight);
                 drop(anchors);
                 self.enter_activate();
             }
@@ -324,6 +337,22 @@ impl Search {
     fn place(&self, text: usize) -> Option<usize> {
         let text = text as u32;
         self.passages.binary_search_by_key(&text, |p| p.0).ok()
+    }
+
+    /// Where there is little to judge, all of it is a passage; `false` if there is more.
+    fn look_into_all(&mut self) -> bool {
+        let few = self.few.min(self.limits.memory_bytes / 4 / 128) as u64;
+        if self.stats.tokens > few {
+            return false;
+        }
+        let texts = self.texts.judged.iter().enumerate();
+        self.passages = texts
+            .filter(|(_, judged)| judged.anchors > 0)
+            .map(|(text, judged)| (text as u32, vec![(0, judged.tokens)]))
+            .collect();
+        self.texts.sequences.fill(None);
+        self.next_text = self.texts.judged.len();
+        true
     }
 
     /// Takes the next judged texts whose index fits into memory.

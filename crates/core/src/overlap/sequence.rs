@@ -64,8 +64,7 @@ pub(super) fn window_hashes(stretch: &[u32], out: &mut Vec<u64>) {
         let Some(first) = stretch.get(..WORDS) else {
             return;
         };
-        let add = |sum: u64, s: &u32| sum.wrapping_mul(BASE).wrapping_add(u64::from(*s));
-        let mut sum = first.iter().fold(0, add);
+        let mut sum = sum_of(first);
         out.reserve(stretch.len());
         out.push(finish(sum));
         out.extend(stretch.iter().zip(&stretch[WORDS..]).map(|(old, new)| {
@@ -80,9 +79,7 @@ pub(super) fn window_hashes(stretch: &[u32], out: &mut Vec<u64>) {
     let (mut to, mut heavy, mut sum) = (0, 0, 0u64);
     for (from, &first) in stretch.iter().enumerate() {
         while heavy < WINDOW_WEIGHT && to < stretch.len() {
-            sum = sum
-                .wrapping_mul(BASE)
-                .wrapping_add(u64::from(stretch[to]));
+            sum = sum.wrapping_mul(BASE).wrapping_add(u64::from(stretch[to]));
             heavy += weight(stretch[to]);
             to += 1;
         }
@@ -93,6 +90,17 @@ pub(super) fn window_hashes(stretch: &[u32], out: &mut Vec<u64>) {
         sum = sum.wrapping_sub(u64::from(first).wrapping_mul(POWERS[to - from - 1]));
         heavy -= weight(first);
     }
+}
+
+/// The hash of some tokens.
+pub(super) fn hash(tokens: &[u32]) -> u64 {
+    finish(sum_of(tokens))
+}
+
+fn sum_of(tokens: &[u32]) -> u64 {
+    tokens.iter().fold(0, |sum, &s| {
+        sum.wrapping_mul(BASE).wrapping_add(u64::from(s))
+    })
 }
 
 /// Spreads the sum over all bits.

@@ -1,23 +1,10 @@
 //! Windows: the shortest runs of weight 12 from each token, with rolling hashes.
 
-use super::types::WINDOW_WEIGHT;
+use super::sequence;
+use super::table::Table;
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-
-/// An odd multiplier with well mixed bits (the 64-bit golden ratio).
-const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-const POWERS: [u64; WINDOW_WEIGHT as usize + 1] = powers();
-
-const fn powers() -> [u64; WINDOW_WEIGHT as usize + 1] {
-    let mut out = [1u64; WINDOW_WEIGHT as usize + 1];
-    let mut i = 1;
-    while i < out.len() {
-        out[i] = out[i - 1].wrapping_mul(BASE);
-        i += 1;
-    }
-    out
-}
 
 /// One window of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,36 +21,27 @@ pub(super) struct Window {
 
 /// Calls `each` with every window of a text, in order of the first token.
 pub(super) fn for_each(tokens: &Tokens, mut each: impl FnMut(Window)) {
-    for pair in tokens.barriers.windows(2) {
-        let (first, last) = (pair[0].at as usize, pair[1].at as usize);
-        let hashes = &tokens.hash[..last];
-        let weights = &tokens.weight[..last];
-        let (mut to, mut weight, mut hash) = (first, 0u32, 0u64);
-        for from in first..last {
-            while weight < WINDOW_WEIGHT && to < last {
-                hash = hash.wrapping_mul(BASE).wrapping_add(hashes[to]);
-                weight += u32::from(weights[to]);
-                to += 1;
-            }
-            if weight < WINDOW_WEIGHT {
-                break;
-            }
-            each(Window {
-                from: from as u32,
-                to: to as u32,
-                weight,
-                hash: finish(hash),
-            });
-            hash = hash.wrapping_sub(hashes[from].wrapping_mul(POWERS[to - from - 1]));
-            weight -= u32::from(weights[from]);
+    let (mut sequence, mut hashes) = (Vec::new(), Vec::new());
+    sequence::append(tokens, &mut sequence);
+    let mut breaks = 0;
+    sequence::stretches(&sequence, |first, stretch| {
+        sequence::window_hashes(stretch, &mut hashes);
+        for (at, &hash) in hashes.iter().enumerate() {
+            each(window(stretch, at, first - breaks, hash));
         }
-    }
+        breaks += 1;
+    });
 }
 
-/// Spreads the sum over all bits; 0 is kept free for empty slots.
-fn finish(sum: u64) -> u64 {
-    let x = (sum ^ (sum >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (x ^ (x >> 32)).max(1)
+/// The window at a place of a stretch that begins with token `first`.
+fn window(stretch: &[u32], at: usize, first: usize, hash: u64) -> Window {
+    let (length, weight) = sequence::window_at(&stretch[at..]);
+    Window {
+        from: (first + at) as u32,
+        to: (first + at + length) as u32,
+        weight,
+        hash,
+    }
 }
 
 /// Whether two token sequences of equal length are equal.
@@ -142,25 +120,32 @@ struct Standing {
     text: u32,
     from: u32,
     length: u32,
-    /// Another window of the same hash, or `NONE`.
-    next: u32,
 }
 
 /// No window.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Buffers for looking texts up.
+#[derive(Default)]
+pub(super) struct Scanner {
+    sequence: Vec<u32>,
+    hashes: Vec<u64>,
+    candidates: Vec<u32>,
+}
+
 /// Numbers for the distinct windows of some texts.
 pub(super) struct WindowIndex {
-    by_hash: ByHash<u32>,
+    /// Numbers, each one more than it is.
+    table: Table,
     standing: Vec<Standing>,
     filter: Filter,
 }
 
 impl WindowIndex {
-    /// An index for about `entries` windows.
+    /// An index for at most `entries` windows.
     pub(super) fn new(entries: usize) -> WindowIndex {
         WindowIndex {
-            by_hash: ByHash::default(),
+            table: Table::new(entries),
             standing: Vec::new(),
             filter: Filter::new(entries),
         }
@@ -183,12 +168,11 @@ impl WindowIndex {
             return found;
         }
         let id = self.standing.len() as u32;
-        let next = self.by_hash.insert(window.hash, id).unwrap_or(NONE);
+        self.table.push(window.hash, id + 1);
         self.standing.push(Standing {
             text,
             from: window.from,
             length: window.to - window.from,
-            next,
         });
         self.filter.insert(window.hash);
         id
@@ -201,26 +185,78 @@ impl WindowIndex {
         tokens: &Tokens,
         window: &Window,
     ) -> u32 {
-        if !self.filter.may_hold(window.hash) {
-            return NONE;
-        }
-        let mut id = self.by_hash.get(&window.hash).copied().unwrap_or(NONE);
-        while id != NONE {
+        self.find_behind(
+            &texts,
+            tokens,
+            window,
+            &mut (NONE, window.from, window.from),
+        )
+    }
+
+    /// [`WindowIndex::find`] where the window before was looked up too: `before` are its number, its
+    /// first token and its end, and become those of this one. Where a run goes on, only the tokens
+    /// behind that end are compared.
+    fn find_behind<'a>(
+        &self,
+        texts: &impl Fn(u32) -> &'a Tokens,
+        tokens: &Tokens,
+        window: &Window,
+        before: &mut (u32, u32, u32),
+    ) -> u32 {
+        let (known, first, end) = *before;
+        let known =
+            (known != NONE && first + 1 == window.from).then(|| self.standing[known as usize]);
+        let mut numbers = self.table.of(window.hash).map(|(_, number)| number - 1);
+        let found = numbers.find(|&id| {
             let standing = self.standing[id as usize];
-            if standing.length == window.to - window.from
+            let goes_on =
+                known.is_some_and(|k| k.text == standing.text && k.from + 1 == standing.from);
+            let equal_to = if goes_on { end - window.from } else { 0 };
+            standing.length == window.to - window.from
                 && equal(
                     texts(standing.text),
-                    standing.from as usize,
+                    (standing.from + equal_to) as usize,
                     tokens,
-                    window.from as usize,
-                    standing.length as usize,
+                    (window.from + equal_to) as usize,
+                    (standing.length - equal_to) as usize,
                 )
-            {
-                return id;
+        });
+        let id = found.unwrap_or(NONE);
+        *before = (id, window.from, window.to);
+        id
+    }
+
+    /// Calls `each` with every window of a text that has a number, in order of the first token.
+    pub(super) fn each_known<'a>(
+        &self,
+        texts: impl Fn(u32) -> &'a Tokens,
+        tokens: &Tokens,
+        scanner: &mut Scanner,
+        mut each: impl FnMut(Window, u32),
+    ) {
+        let Scanner {
+            sequence,
+            hashes,
+            candidates,
+        } = scanner;
+        sequence.clear();
+        sequence::append(tokens, sequence);
+        let mut breaks = 0;
+        sequence::stretches(sequence, |first, stretch| {
+            sequence::window_hashes(stretch, hashes);
+            self.filter.candidates(hashes, candidates);
+            self.table.sift(hashes, candidates);
+            let mut before = (NONE, 0, 0);
+            for &at in candidates.iter() {
+                let at = at as usize;
+                let window = window(stretch, at, first - breaks, hashes[at]);
+                let id = self.find_behind(&texts, tokens, &window, &mut before);
+                if id != NONE {
+                    each(window, id);
+                }
             }
-            id = standing.next;
-        }
-        NONE
+            breaks += 1;
+        });
     }
 }
 

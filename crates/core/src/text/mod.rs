@@ -12,6 +12,8 @@ mod tokens;
 #[cfg(test)]
 mod twin;
 
+#[cfg(test)]
+pub(crate) use hash::KEPT;
 pub use tokenize::tokenize;
 pub use tokens::{Barrier, Tokens};
 

@@ -152,7 +152,11 @@ impl Tokens {
         self.folded_at.extend(folded);
         self.weight.resize(self.start.len(), 2);
         let (folded, hash) = (&self.folded[copy as usize..], &mut self.hash);
-        hash.extend(edges.iter().map(|e| hash_in(folded, e[0] as usize, e[1] as usize)));
+        hash.extend(
+            edges
+                .iter()
+                .map(|e| hash_in(folded, e[0] as usize, e[1] as usize)),
+        );
     }
 
     pub(super) fn barrier(&mut self, cut: bool) {
