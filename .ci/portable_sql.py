@@ -16,7 +16,11 @@ import sys
 import duckdb
 
 QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
-TABLES = ["exchanges", "sources", "rejects", "capacity", "overlaps", "findings", "verdicts"]
+TABLES = [
+    "exchanges", "sources", "rejects", "capacity", "engine_events", "overlaps", "identifiers",
+    "second_hand", "fact_overlaps", "duplicates",
+    "attributions", "text_health", "findings", "verdicts",
+]
 
 
 def needs_of(text):

@@ -1,6 +1,6 @@
 -- id: verdicts
 -- title: one grade per delivered response, from what is exposed and what is disclosed
--- needs: exchanges, findings, overlaps, exposure, exposed_calls, foreign_spans, response_twins, disclosures, assessability, gateway_cache, call_requests
+-- needs: exchanges, findings, overlaps, second_hand, exposure, exposed_calls, foreign_spans, response_twins, disclosures, assessability, gateway_cache, call_requests
 -- version: 1
 -- why: two axes, because "computed on memory it did not own" and "shows foreign text" are
 --      different questions; the grade is derived from both and from nothing else
@@ -40,6 +40,12 @@ counted AS (
     WHERE call_id IS NOT NULL
     GROUP BY call_id
 ),
+second AS (
+    -- Any record of the call may be the one whose prompt is there to be read.
+    SELECT DISTINCT e.call_id
+    FROM second_hand AS s
+    JOIN exchanges AS e ON e.exchange_id = s.exchange_id
+),
 judged AS (
     SELECT
         d.exchange_id,
@@ -75,6 +81,7 @@ judged AS (
         a.not_searched,
         a.own_prompt_incomplete,
         a.response_incomplete,
+        z.call_id IS NOT NULL AS second_hand,
         a.stateful,
         a.tenant_unknown,
         a.text_absent,
@@ -90,6 +97,7 @@ judged AS (
     LEFT JOIN gateway_cache AS g ON g.exchange_id = d.exchange_id
     LEFT JOIN shared AS h ON h.exchange_id = d.exchange_id
     LEFT JOIN counted AS n ON n.call_id = d.call_id
+    LEFT JOIN second AS z ON z.call_id = d.call_id
     WHERE d.delivered AND d.in_window
 ),
 graded AS (
@@ -118,7 +126,8 @@ SELECT
         WHEN cached AND grade = 'cleared' THEN 'gateway_cache'
         WHEN shared_text THEN 'shared_text'
     END AS cause,
-    CAST(NULL AS INTEGER) AS generation,
+    -- Foreign text that the own prompt does not hold is a leak of its own.
+    CASE WHEN second_hand AND grade <> 'confirmed' AND grade <> 'probable' THEN 2 END AS generation,
     excluded,
     CASE WHEN grade IN ('confirmed', 'probable') THEN source_tenant END AS source_tenant,
     CASE WHEN grade IN ('confirmed', 'probable') THEN source_exchange_id END AS source_exchange_id,
@@ -133,6 +142,7 @@ SELECT
         || CASE WHEN not_searched THEN ',not_searched' ELSE '' END
         || CASE WHEN own_prompt_incomplete THEN ',own_prompt_incomplete' ELSE '' END
         || CASE WHEN response_incomplete THEN ',response_incomplete' ELSE '' END
+        || CASE WHEN second_hand THEN ',second_hand' ELSE '' END
         || CASE WHEN stateful THEN ',stateful' ELSE '' END
         || CASE WHEN tenant_unknown THEN ',tenant_unknown' ELSE '' END
         || CASE WHEN text_absent THEN ',text_absent' ELSE '' END

@@ -37,6 +37,18 @@ enum Command {
     Sql(commands::sql::SqlArgs),
     /// Write the logs of a known incident, with labels
     Simulate(commands::simulate::SimulateArgs),
+    /// Make canaries for tenants, and look for them in logs
+    Canary(commands::canary::CanaryArgs),
+    /// Take logs into a case: the first stage of an audit alone
+    Ingest(commands::ingest::IngestArgs),
+    /// List the calls at or over the limit, straight from the logs
+    OverLimit(commands::over_limit::OverLimitArgs),
+    /// Find whose text a snippet is and who else got it
+    Trace(commands::trace::TraceArgs),
+    /// Compare the pool of a running engine with its window before it takes traffic
+    Gate(commands::gate::GateArgs),
+    /// List, match or check known faults of engines and gateways
+    Advisories(commands::advisories::AdvisoriesArgs),
     /// List the log formats
     Formats,
     /// List or show the rules
@@ -124,6 +136,12 @@ pub fn run() -> Result<Outcome> {
         Command::Audit(args) => commands::audit::run(args),
         Command::Sql(args) => commands::sql::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Canary(args) => commands::canary::run(&args),
+        Command::Ingest(args) => commands::ingest::run(&args),
+        Command::OverLimit(args) => commands::over_limit::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
+        Command::Gate(args) => commands::gate::run(&args),
+        Command::Advisories(args) => commands::advisories::run(&args),
         Command::Formats => commands::formats::run(),
         Command::Rules(args) => commands::rules::run(args),
         Command::Query(args) => commands::query::run(args),

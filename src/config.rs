@@ -6,7 +6,7 @@ use pentimento_core::capacity::{CapacityTable, Epoch};
 use pentimento_core::exchange::{Role, TenantCandidate, TimeMicros};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Candidate kinds from the widest party to the narrowest; the first that a record has is its
 /// tenant unless `[tenants] priority` says otherwise.
@@ -37,6 +37,7 @@ struct Typed {
     tenants: TypedTenants,
     time: TypedTime,
     overlap: TypedOverlap,
+    canaries: TypedCanaries,
     limits: TypedLimits,
 }
 
@@ -79,6 +80,7 @@ struct TypedTenants {
 #[serde(deny_unknown_fields, default)]
 struct TypedTime {
     assume_timezone: Option<String>,
+    assume_year: Option<i16>,
     clock_tolerance_ms: i64,
 }
 
@@ -88,6 +90,12 @@ struct TypedOverlap {
     max_tenants: Option<u32>,
     store_weight: Option<u32>,
     look_back: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedCanaries {
+    keys: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -173,8 +181,12 @@ pub struct Config {
     pub tenants: TenantPolicy,
     /// Zone for naive times.
     pub zone: Option<jiff::tz::TimeZone>,
+    /// Year for times that are written without one.
+    pub year: Option<i16>,
     /// Overlap settings.
     pub overlap: OverlapSettings,
+    /// Key file of minted canaries.
+    pub canary_keys: Option<PathBuf>,
     /// Longest record, in bytes.
     pub max_record_bytes: u64,
     /// Greatest ratio of decoded to compressed bytes.
@@ -236,6 +248,13 @@ impl Config {
             None => 24 * 3_600_000_000,
         };
         anyhow::ensure!(
+            typed
+                .time
+                .assume_year
+                .is_none_or(|y| (1970..=9999).contains(&y)),
+            "[time] assume_year must be a year from 1970 to 9999"
+        );
+        anyhow::ensure!(
             typed.time.clock_tolerance_ms >= 0,
             "[time] clock_tolerance_ms must not be negative"
         );
@@ -244,12 +263,14 @@ impl Config {
             models,
             tenants: tenant_policy(typed.tenants, base)?,
             zone,
+            year: typed.time.assume_year,
             overlap: OverlapSettings {
                 max_tenants: typed.overlap.max_tenants.unwrap_or(3),
                 store_weight: typed.overlap.store_weight.unwrap_or(16).max(12),
                 look_back_us,
                 clock_tolerance_us: typed.time.clock_tolerance_ms.saturating_mul(1000),
             },
+            canary_keys: typed.canaries.keys.map(|file| base.join(file)),
             max_record_bytes: typed.limits.max_record_bytes.unwrap_or(64 << 20),
             max_ratio: typed.limits.max_ratio.unwrap_or(1000).max(1),
             digest,
@@ -349,6 +370,7 @@ fn epoch(number: usize, d: TypedDeployment, models: &BTreeMap<String, String>) -
         engine_version: d.engine_version,
         mode: d.mode,
         source: format!("config [[deployment]] {number}"),
+        ..Epoch::default()
     })
 }
 
@@ -481,6 +503,7 @@ mod tests {
             "[[deployment]]\nvalid_from=\"yesterday\"\n",
             "[overlap]\nlook_back=\"soon\"\n",
             "[time]\nassume_timezone=\"Mars/Base\"\n",
+            "[time]\nassume_year=26\n",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

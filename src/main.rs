@@ -6,6 +6,7 @@ mod clock;
 mod commands;
 mod config;
 mod fitness;
+mod gate;
 mod messages;
 mod outcome;
 mod pipeline;

@@ -7,6 +7,8 @@ pub enum Outcome {
     Done,
     /// Complete, findings at or above the threshold.
     Findings,
+    /// A node could not be read, and the gate fails closed.
+    Unreadable,
     /// The evidence is incomplete; the text says why.
     Incomplete(String),
 }
@@ -17,6 +19,7 @@ impl Outcome {
         match self {
             Outcome::Done => 0,
             Outcome::Findings => 3,
+            Outcome::Unreadable => 2,
             Outcome::Incomplete(_) => 4,
         }
     }
@@ -103,6 +106,7 @@ mod tests {
         let outcomes = [
             (Outcome::Done, 0),
             (Outcome::Findings, 3),
+            (Outcome::Unreadable, 2),
             (Outcome::Incomplete("x".into()), 4),
         ];
         for (outcome, code) in outcomes {

@@ -1,29 +1,13 @@
 -- id: pd_input_length_mismatch
--- title: prefill and decode disagree on the length of one prompt
+-- title: prefill took in less of a prompt than decode counts on
 -- severity: high
--- exposure: proven
--- needs: exchanges
--- version: 1
--- why: the decode node attends to as many pages as it reserved; where prefill filled another
---      number of them under the same bootstrap room, the rest held someone else's data
-WITH pairs AS (
-    SELECT
-        p.call_id,
-        p.bootstrap_room,
-        p.exchange_id AS prefill_exchange_id,
-        d.exchange_id AS decode_exchange_id,
-        p.prompt_tokens AS prefill_prompt_tokens,
-        d.prompt_tokens AS decode_prompt_tokens,
-        p.node AS prefill_node,
-        d.node AS decode_node,
-        ROW_NUMBER() OVER (
-            PARTITION BY p.call_id, p.bootstrap_room ORDER BY p.exchange_id, d.exchange_id
-        ) AS pair_rank
-    FROM exchanges AS p
-    JOIN exchanges AS d ON d.call_id = p.call_id AND d.bootstrap_room = p.bootstrap_room
-    WHERE p.role = 'prefill' AND d.role = 'decode' AND p.prompt_tokens <> d.prompt_tokens
-),
-delivered AS (
+-- exposure: column
+-- needs: exchanges, handovers
+-- version: 2
+-- why: the decode node attends to as many pages as it reserved; where prefill filled fewer of them
+--      under the same bootstrap room, the rest held someone else's data; lengths come from request
+--      logs and from the engines' accounts of requests, so no text is needed
+WITH delivered AS (
     SELECT call_id, COUNT(*) AS responses
     FROM exchanges
     WHERE delivered AND in_window
@@ -31,18 +15,30 @@ delivered AS (
 )
 SELECT
     e.exchange_id,
-    p.bootstrap_room AS finding_key,
-    p.bootstrap_room,
-    p.prefill_exchange_id,
-    p.decode_exchange_id,
-    p.prefill_prompt_tokens,
-    p.decode_prompt_tokens,
-    p.prefill_node,
-    p.decode_node
-FROM pairs AS p
-JOIN exchanges AS e ON e.call_id = p.call_id
-LEFT JOIN delivered AS v ON v.call_id = p.call_id
-WHERE p.pair_rank = 1
+    h.bootstrap_room AS finding_key,
+    -- Lengths and times that fit one call only are strong, but no id.
+    CASE WHEN h.joined_by = 'length' THEN 'likely' ELSE 'proven' END AS exposure,
+    h.bootstrap_room,
+    h.joined_by,
+    h.prefill_exchange_id,
+    h.decode_exchange_id,
+    h.prefill_tokens AS prefill_prompt_tokens,
+    h.decode_tokens AS decode_prompt_tokens,
+    h.asked_tokens,
+    h.prefill_node,
+    h.decode_node,
+    h.moved_bytes,
+    h.witnesses
+FROM handovers AS h
+JOIN exchanges AS e ON e.call_id = h.call_id
+LEFT JOIN delivered AS v ON v.call_id = h.call_id
+WHERE h.reading = 'short'
     AND e.in_window
-    AND (e.delivered OR (v.call_id IS NULL AND e.exchange_id = p.decode_exchange_id))
-ORDER BY e.exchange_id, p.bootstrap_room
+    AND (
+        e.delivered
+        OR (
+            v.call_id IS NULL
+            AND e.exchange_id = COALESCE(h.decode_exchange_id, h.prefill_exchange_id)
+        )
+    )
+ORDER BY e.exchange_id, h.bootstrap_room

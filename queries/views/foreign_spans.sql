@@ -35,6 +35,9 @@ eligible AS (
         o.lag_ms,
         COALESCE(o."order", 'unknown') AS time_order,
         o.same_share_group,
+        o.turnovers,
+        o.surprise_millibits,
+        o.own_fit_permille,
         COALESCE(o.at_cut, FALSE) AS at_cut,
         o.span_hmac,
         COALESCE(e.own_prompt_complete, FALSE) AS own_prompt_complete,
@@ -78,6 +81,9 @@ SELECT
     r.lag_ms,
     r.time_order,
     r.same_share_group,
+    r.turnovers,
+    r.surprise_millibits,
+    r.own_fit_permille,
     r.at_cut,
     r.span_hmac,
     r.own_prompt_complete,
@@ -85,6 +91,8 @@ SELECT
     r.limit_band,
     CASE
         WHEN r.firm
+            -- Memory that the two cannot have shared proves nothing.
+            AND COALESCE(r.same_share_group, TRUE)
             AND (
                 r.time_order = 'before'
                 OR (r.time_order = 'overlap' AND r.source_side = 'prompt' AND r.lag_ms >= 0)

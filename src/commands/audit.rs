@@ -89,8 +89,8 @@ impl Run<'_> {
             case_key: self.key,
         };
         let mut tables = std::mem::take(&mut ingested.tables);
-        let (overlaps, stats) = detect(&job, self.progress)?;
-        tables.push(overlaps);
+        let (evidence, stats) = detect(&job, self.progress)?;
+        tables.extend(evidence);
         if self.settings.keep_text {
             tables.push(keep_texts(&job, self.progress)?);
             self.custody("texts kept", &[])?;

@@ -3,6 +3,7 @@
 use crate::fitness::Fitness;
 use crate::outcome::Outcome;
 use crate::pipeline::ingest::Ingested;
+use crate::report::controls::{ControlRow, Stratum, other_memory, untriggered};
 use crate::report::finding::{Finding, FindingList, Locator, OverlapFacts, RuleRow};
 use crate::report::model::*;
 use crate::report::{MAX_FINDINGS, Report};
@@ -77,6 +78,7 @@ pub fn fill(facts: &Facts<'_>, session: &mut CaseSession, case: &CaseFolder) -> 
         timeline: take("timeline").iter().map(day).collect(),
         capacity: take("capacity_epochs").iter().map(epoch).collect(),
         sensitivity: take("sensitivity").iter().map(sensitivity).collect(),
+        controls: controls(&take("control_strata"), &take("control_memory")),
         recipients: take("recipients").iter().map(recipient).collect(),
         findings: findings(facts, &take("findings_list")),
         rules: rules(facts.rules),
@@ -230,6 +232,26 @@ fn sensitivity(row: &Object) -> SensitivityRow {
         responses: int(row, "responses"),
         in_use: row.get("in_use").and_then(Value::as_bool).unwrap_or(false),
     }
+}
+
+fn controls(strata: &[Object], memory: &[Object]) -> Vec<ControlRow> {
+    let strata: Vec<Stratum> = strata
+        .iter()
+        .map(|row| Stratum {
+            exposed: int(row, "exposed"),
+            controls: int(row, "controls"),
+            hits: int(row, "control_hits"),
+        })
+        .collect();
+    let mut rows = vec![untriggered(&strata)];
+    rows.extend(memory.first().map(|row| {
+        other_memory(
+            int(row, "impossible_hits"),
+            int(row, "other_pairs"),
+            int(row, "same_pairs"),
+        )
+    }));
+    rows
 }
 
 fn recipient(row: &Object) -> Recipient {

@@ -126,6 +126,13 @@ fn finish_row(
     if let Some(fit) = fit {
         set_capacity(row, &fit);
     }
+    row.share_group = match collector.nodes.name(facts.memory_node) {
+        Some(node) => {
+            let process = config.capacity.process_of(node, row.t_start);
+            process.map(|n| format!("node/{node}#{n}"))
+        }
+        None => row.deployment.as_ref().map(|d| format!("deployment/{d}")),
+    };
     row.delivered = facts.delivered;
     row.client_facing = facts.client_facing;
     row.own_prompt_complete = facts.own_prompt_complete;
@@ -253,6 +260,7 @@ pub fn capacity_rows(config: &Config) -> Vec<CapacityRow> {
             engine: e.engine.clone(),
             engine_version: e.engine_version.clone(),
             mode: e.mode.clone(),
+            flags: e.flags.clone(),
             source: e.source.clone(),
         })
         .collect();

@@ -3,7 +3,7 @@
 use super::collect::Meta;
 use super::intern::{Interner, NONE, known};
 use crate::config::Config;
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use pentimento_core::exchange::{CorrelationKind, Outcome, Role};
 use pentimento_core::link::{Collision, LinkKey, LinkRecord, Linked, link};
 use std::collections::BTreeMap;
@@ -21,6 +21,9 @@ pub struct CallFacts {
     pub deployment: u32,
     /// Nodes that took the prompt in: the call's prefill nodes, else its own node.
     pub prompt_nodes: Vec<u32>,
+    /// Node whose memory the answer was computed in: the call's decode or unified node, else its
+    /// own; never a prefill node.
+    pub memory_node: u32,
     /// Client-facing exchange that handed something over.
     pub delivered: bool,
     /// Written by the role of the call that is closest to the client.
@@ -43,18 +46,31 @@ pub struct Calls {
     pub collisions: Vec<Collision>,
 }
 
-/// Drops first halves whose finished record is in the same source; gives for each source the
-/// number of (records, exchanges) dropped.
+/// What a record holds that its other half may lack: prompt, response, tenant.
+fn holdings(meta: &Meta) -> [bool; 3] {
+    [meta.has_prompt, meta.has_response, meta.tenant != NONE]
+}
+
+/// Drops halves whose finished record is in the same source and holds all that they hold; gives
+/// for each source the number of (records, exchanges) dropped.
 pub fn pair_halves(metas: &mut Vec<Meta>, keys: &mut Vec<LinkKey>) -> BTreeMap<u32, (i64, i64)> {
-    let finished: HashSet<(u32, u64)> = metas
-        .iter()
-        .filter(|m| !m.half)
-        .filter_map(|m| m.engine_key.map(|k| (m.source, k)))
-        .collect();
+    let mut finished: HashMap<(u32, u64), [bool; 3]> = HashMap::new();
+    for meta in metas.iter().filter(|m| !m.half) {
+        let Some(key) = meta.engine_key else { continue };
+        let held = finished.entry((meta.source, key)).or_default();
+        for (held, holds) in held.iter_mut().zip(holdings(meta)) {
+            *held |= holds;
+        }
+    }
     let paired = |m: &Meta| {
         m.half
             && m.engine_key
-                .is_some_and(|k| finished.contains(&(m.source, k)))
+                .and_then(|k| finished.get(&(m.source, k)))
+                .is_some_and(|held| {
+                    held.iter()
+                        .zip(holdings(m))
+                        .all(|(held, holds)| *held || !holds)
+                })
     };
     let mut dropped: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
     let mut last_record = None;
@@ -166,15 +182,31 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
         .collect();
     prefill.sort_unstable();
     prefill.dedup();
+    let speakers = speakers(metas, group);
     // Prefill hands nothing to a client, whatever it logs.
-    let facing = group
+    let facing = speakers
         .iter()
         .map(|&i| of(i).role)
         .filter(|&r| r != Role::Prefill)
         .min();
+    let speaks = |i: u32| Some(of(i).role) == facing && speakers.binary_search(&i).is_ok();
     let own_prompt_complete = group.iter().any(|&i| of(i).prompt_full && of(i).has_prompt);
+    // A gateway seldom knows the node; the decode record of its call does.
+    let engine = |role: Role| {
+        group
+            .iter()
+            .map(|&i| of(i))
+            .find(|m| m.role == role && m.node != NONE)
+            .map(|m| m.node)
+    };
+    let memory = engine(Role::Decode).or_else(|| engine(Role::Unified));
     for &i in group {
         let meta = of(i);
+        let own_node = if meta.role == Role::Prefill {
+            NONE
+        } else {
+            meta.node
+        };
         let nodes = match prefill.is_empty() {
             false => prefill.clone(),
             true if meta.node != NONE => vec![meta.node],
@@ -206,12 +238,35 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
                 meta.deployment
             },
             prompt_nodes: nodes,
-            delivered: Some(meta.role) == facing && handed_over(meta),
-            client_facing: Some(meta.role) == facing,
+            memory_node: memory.unwrap_or(own_node),
+            delivered: speaks(i) && handed_over(meta),
+            client_facing: speaks(i),
             own_prompt_complete,
             ..CallFacts::default()
         };
     }
+}
+
+/// The records that may stand for what a client got, ascending: whole ones; where there are only
+/// halves, of each request the one that holds most.
+fn speakers(metas: &[Meta], group: &[u32]) -> Vec<u32> {
+    let of = |i: u32| &metas[i as usize];
+    let whole = |i: u32| !of(i).half && of(i).role != Role::Prefill;
+    let mut out: Vec<u32> = if group.iter().any(|&i| whole(i)) {
+        group.iter().copied().filter(|&i| whole(i)).collect()
+    } else {
+        let mut best: BTreeMap<Option<u64>, u32> = BTreeMap::new();
+        for &i in group.iter().filter(|&&i| of(i).role != Role::Prefill) {
+            let kept = best.entry(of(i).engine_key).or_insert(i);
+            let held = |i: u32| holdings(of(i)).into_iter().filter(|h| *h).count();
+            if held(i) > held(*kept) {
+                *kept = i;
+            }
+        }
+        best.into_values().collect()
+    };
+    out.sort_unstable();
+    out
 }
 
 /// A refusal or an error without any text handed nothing over.
@@ -223,5 +278,82 @@ fn handed_over(meta: &Meta) -> bool {
         Outcome::Rejected => false,
         Outcome::Error => meta.generated,
         Outcome::Ok | Outcome::Aborted | Outcome::Unknown => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pentimento_core::link::link_key;
+
+    fn meta(record: u32, role: Role, half: bool, holds: [bool; 2], engine_key: u64) -> Meta {
+        let [has_prompt, has_response] = holds;
+        Meta {
+            spill_offset: 0,
+            exchange_id: [0; 16],
+            t_start: Some(0),
+            engine_key: Some(engine_key),
+            spill_length: 0,
+            source: 0,
+            record,
+            tenant: NONE,
+            model: NONE,
+            node: NONE,
+            deployment: NONE,
+            http_status: -1,
+            role,
+            role_stated: true,
+            half,
+            prompt_full: has_prompt,
+            has_prompt,
+            has_response,
+            generated: has_response,
+            outcome: Outcome::Unknown,
+            t_end: None,
+        }
+    }
+
+    fn delivered(metas: &[Meta], keys: Vec<LinkKey>) -> Vec<bool> {
+        let calls = form_calls(metas, keys, 8);
+        calls.facts.iter().map(|f| f.delivered).collect()
+    }
+
+    fn keys(kind: CorrelationKind, ids: &[&str]) -> Vec<LinkKey> {
+        let key = |(record, id): (usize, &&str)| LinkKey {
+            key: link_key(kind, id).unwrap(),
+            record: record as u32,
+            kind,
+        };
+        ids.iter().enumerate().map(key).collect()
+    }
+
+    #[test]
+    fn request_and_answer_lines_are_one_delivery() {
+        let (asked, answered) = ([true, false], [false, true]);
+        let mut metas = vec![
+            meta(0, Role::Unified, true, [false; 2], 7),
+            meta(1, Role::Unified, true, asked, 7),
+            meta(2, Role::Unified, false, answered, 7),
+            meta(3, Role::Unified, true, [false; 2], 8),
+            meta(4, Role::Unified, true, asked, 8),
+        ];
+        let mut keys = keys(CorrelationKind::EngineRid, &["a", "a", "a", "b", "b"]);
+        // The first line of `a` holds nothing that the answer lacks; its prompt stands in the next.
+        let dropped = pair_halves(&mut metas, &mut keys);
+        assert_eq!(dropped.into_iter().collect::<Vec<_>>(), [(0, (1, 1))]);
+        // Of `b`, which got no answer, the line with the prompt stands for both.
+        assert_eq!(delivered(&metas, keys), [false, true, false, true]);
+    }
+
+    #[test]
+    fn a_half_speaks_only_where_nothing_whole_does() {
+        let metas = [
+            meta(0, Role::Unified, true, [true, false], 1),
+            meta(1, Role::Prefill, false, [false; 2], 2),
+            meta(2, Role::Decode, false, [false, true], 3),
+        ];
+        let keys = |n| keys(CorrelationKind::BootstrapRoom, &["9", "9", "9"][..n]);
+        assert_eq!(delivered(&metas, keys(3)), [false, false, true]);
+        assert_eq!(delivered(&metas[..2], keys(2)), [true, false]);
     }
 }

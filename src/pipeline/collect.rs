@@ -131,6 +131,11 @@ impl<'a> Collector<'a> {
         self.current = new_source(self.sources.len() + 1, display);
     }
 
+    /// Id of the source that is being read.
+    pub fn source_id(&self) -> &str {
+        &self.current.source_id
+    }
+
     /// Ends a source; a stream that broke or held nothing leaves its reject.
     pub fn end_source(&mut self, end: &SourceEnd) {
         self.current.format = end.format.map(Into::into);

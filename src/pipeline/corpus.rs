@@ -3,13 +3,14 @@
 
 use super::discover::Input;
 use super::intern::{Interner, known};
+use super::physics::Physics;
 use anyhow::{Context, Result};
-use pentimento_core::exchange::Role;
+use pentimento_core::attribution::AttributionSubject;
 use pentimento_core::overlap::{Row, Subject};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::reader::read_rows;
 use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Where an exchange is: (source number, offset, index in its record) → its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +29,10 @@ pub struct Corpus {
     pub subjects: Vec<Subject>,
     /// Exchange ids.
     pub ids: Vec<String>,
-    memory_nodes: Vec<u32>,
+    /// Where each exchange was computed.
+    pub places: Vec<AttributionSubject>,
+    /// Which exchanges could have shared memory.
+    pub physics: Physics,
     tenants: Vec<String>,
     /// Per source, ascending.
     pub locators: Vec<Vec<Locator>>,
@@ -64,14 +68,16 @@ impl Corpus {
             corpus: Corpus {
                 subjects: Vec::new(),
                 ids: Vec::new(),
-                memory_nodes: Vec::new(),
+                places: Vec::new(),
+                physics: Physics::default(),
                 tenants: Vec::new(),
                 locators: vec![Vec::new(); inputs.len()],
                 inputs: inputs.to_vec(),
             },
             tenants: Interner::default(),
             calls: Interner::default(),
-            nodes: Interner::default(),
+            models: Interner::default(),
+            groups: Interner::default(),
         };
         for row in read_rows::<ExchangeRow>(&tables)? {
             let row = row?;
@@ -83,14 +89,32 @@ impl Corpus {
         Ok(reading.finish())
     }
 
+    /// The name of a tenant.
+    pub fn tenant(&self, number: u32) -> Option<String> {
+        self.tenants.get(number as usize).cloned()
+    }
+
+    /// The number of a tenant, if it takes part.
+    pub fn tenant_number(&self, name: &str) -> Option<u32> {
+        let found = self.tenants.binary_search_by(|t| t.as_str().cmp(name));
+        found.ok().map(|n| n as u32)
+    }
+
+    /// The id of an exchange.
+    pub fn id(&self, exchange: u32) -> String {
+        self.ids[exchange as usize].clone()
+    }
+
+    /// Leaves only these exchanges, by id, to be judged.
+    pub fn judge_only(&mut self, suspects: &HashSet<String>) {
+        for (subject, id) in self.subjects.iter_mut().zip(&self.ids) {
+            subject.judge &= suspects.contains(id);
+        }
+    }
+
     /// A row of the search as a row of `overlaps`.
     pub fn overlap_row(&self, row: &Row) -> OverlapRow {
-        let tenant = |n: u32| self.tenants.get(n as usize).cloned();
-        let node = |e: u32| known(self.memory_nodes[e as usize]);
-        let same_share_group = match (node(row.exchange), node(row.source_exchange)) {
-            (Some(a), Some(b)) => Some(a == b),
-            _ => None,
-        };
+        let tenant = |n: u32| self.tenant(n);
         OverlapRow {
             exchange_id: self.ids[row.exchange as usize].clone(),
             source_exchange_id: self.ids[row.source_exchange as usize].clone(),
@@ -109,9 +133,18 @@ impl Corpus {
             carriers: i64::from(row.carriers),
             source_carries: row.source_carries,
             surprise_millibits: None,
+            own_fit_permille: None,
+            prompt_similarity_permille: None,
+            chain_tokens: None,
+            chain_bits: None,
             lag_ms: Some(row.lag_ms),
+            turnovers: self
+                .physics
+                .turnovers(row.exchange, row.source_exchange, &self.subjects),
             order: row.order.as_str().into(),
-            same_share_group,
+            same_share_group: self
+                .physics
+                .same_share_group(row.exchange, row.source_exchange),
             at_cut: row.at_cut,
             span_hmac: row.span_hmac.iter().map(|b| format!("{b:02x}")).collect(),
         }
@@ -122,7 +155,8 @@ struct Reading {
     corpus: Corpus,
     tenants: Interner,
     calls: Interner,
-    nodes: Interner,
+    models: Interner,
+    groups: Interner,
 }
 
 impl Reading {
@@ -138,13 +172,15 @@ impl Reading {
             id_rank: 0,
             judge: row.judged,
         });
-        // The memory that an answer was computed in is its decode node's.
-        let node = if row.role == Role::Prefill {
-            None
-        } else {
-            row.node.as_deref()
-        };
-        self.corpus.memory_nodes.push(self.nodes.number(node));
+        self.corpus.physics.take(row);
+        let process = row
+            .share_group
+            .as_deref()
+            .filter(|g| g.starts_with("node/"));
+        self.corpus.places.push(AttributionSubject {
+            node: known(self.groups.number(process)),
+            model: known(self.models.number(row.model.as_deref())),
+        });
         self.corpus.locators[source].push(Locator {
             offset: row.source_offset as u64,
             index: row.source_index as u32,
@@ -160,7 +196,7 @@ impl Reading {
         rank_ids(&mut corpus);
         rank_tenants(&mut corpus, &self.tenants);
         number_deliveries(&mut corpus);
-        share_nodes(&mut corpus);
+        corpus.physics.finish(&corpus.subjects);
         corpus
     }
 }
@@ -228,23 +264,3 @@ fn number_deliveries(corpus: &mut Corpus) {
 
 /// More than the attempts that a call may have, so that slots of two choices never meet.
 const ATTEMPTS: u32 = 1024;
-
-/// A gateway seldom knows the node; the decode record of its call does.
-fn share_nodes(corpus: &mut Corpus) {
-    let order = by_call(&corpus.subjects);
-    for group in order
-        .chunk_by(|&a, &b| corpus.subjects[a as usize].call == corpus.subjects[b as usize].call)
-    {
-        let engine = |role: Role| {
-            group
-                .iter()
-                .filter(|&&i| corpus.subjects[i as usize].role == role)
-                .find_map(|&i| known(corpus.memory_nodes[i as usize]))
-        };
-        if let Some(node) = engine(Role::Decode).or_else(|| engine(Role::Unified)) {
-            for &i in group {
-                corpus.memory_nodes[i as usize] = node;
-            }
-        }
-    }
-}

@@ -5,6 +5,7 @@
 
 use super::corpus::{Corpus, Locator, at};
 use super::discover::Input;
+use super::evidence::write_evidence;
 use super::ingest::{scan_settings, total_bytes};
 use super::scan::{BlockWork, ScanSettings, scan_source};
 use crate::config::Config;
@@ -19,8 +20,9 @@ use pentimento_core::overlap::{Fields, Limits, Partial, PassKind, Search, Settin
 use pentimento_store::case::CaseFolder;
 use pentimento_store::cell::PrivateText;
 use pentimento_store::manifest::TableDigest;
-use pentimento_store::rows::{OverlapRow, TextRow};
+use pentimento_store::rows::TextRow;
 use pentimento_store::writer::WriteOptions;
+use std::collections::HashSet;
 use std::sync::RwLock;
 
 /// What detect is to do.
@@ -37,24 +39,41 @@ pub struct DetectJob<'a> {
     pub case_key: [u8; 32],
 }
 
-/// Runs the overlap search and writes `overlaps`.
+/// Runs the overlap search and what builds on it, and writes their tables.
 ///
 /// # Errors
 /// An integrity failure where a source changed since ingest; and where the case cannot be written.
-pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, Stats)> {
-    let corpus = Corpus::read(job.case, job.inputs)?;
+pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDigest>, Stats)> {
+    detect_among(job, None, progress)
+}
+
+/// [`detect`] that searches only the answers of some exchanges, by id. What it finds in them is what
+/// it would find if it searched all.
+///
+/// # Errors
+/// As [`detect`].
+pub fn detect_among(
+    job: &DetectJob<'_>,
+    suspects: Option<&HashSet<String>>,
+    progress: &Progress,
+) -> Result<(Vec<TableDigest>, Stats)> {
+    let mut corpus = Corpus::read(job.case, job.inputs)?;
+    if let Some(suspects) = suspects {
+        corpus.judge_only(suspects);
+    }
     let settings = scan_settings(job.config, &job.resources, job.case);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
     let overlap = &job.config.overlap;
+    let span_settings = Settings {
+        look_back: overlap.look_back_us,
+        clock_tolerance: overlap.clock_tolerance_us,
+        max_tenants: overlap.max_tenants,
+        store_weight: overlap.store_weight,
+        span_key: job.case_key,
+    };
     let search = Search::new(
         corpus.subjects.clone(),
-        Settings {
-            look_back: overlap.look_back_us,
-            clock_tolerance: overlap.clock_tolerance_us,
-            max_tenants: overlap.max_tenants,
-            store_weight: overlap.store_weight,
-            span_key: job.case_key,
-        },
+        span_settings.clone(),
         Limits {
             memory_bytes: job.resources.search_bytes(),
         },
@@ -79,11 +98,9 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(TableDigest, 
             )
         })?
         .finish();
-    let mut writer = job.case.writer::<OverlapRow>(WriteOptions::default())?;
-    for row in &outcome.rows {
-        writer.push(&corpus.overlap_row(row))?;
-    }
-    Ok((TableDigest::from(&writer.finish()?), outcome.stats))
+    let rows = &outcome.rows;
+    let tables = write_evidence(job, &corpus, &span_settings, rows, &settings, progress)?;
+    Ok((tables, outcome.stats))
 }
 
 /// Writes `texts`, which the user asked for.
@@ -172,7 +189,7 @@ fn scan_texts(
     Ok(())
 }
 
-fn changed(input: &Input) -> anyhow::Error {
+pub(super) fn changed(input: &Input) -> anyhow::Error {
     failure(
         FailureKind::Integrity,
         format!(
@@ -220,7 +237,7 @@ impl BlockWork for SearchTexts<'_> {
     }
 }
 
-fn fields(exchange: &Exchange) -> Fields<'_> {
+pub(super) fn fields(exchange: &Exchange) -> Fields<'_> {
     Fields {
         prompt: exchange.prompt.as_ref(),
         response: exchange.response.as_ref(),

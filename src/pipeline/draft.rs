@@ -2,6 +2,7 @@
 //!
 //! Text is looked at here and dropped here. What leaves is lengths, keyed hashes and ids.
 
+use pentimento_core::engine::EngineEvent;
 use pentimento_core::exchange::{
     ContentState, CorrelationKind, Exchange, ExtraField, FieldText, RecordKind, RejectReason,
     TenantCandidate,
@@ -9,8 +10,8 @@ use pentimento_core::exchange::{
 use pentimento_core::format::frame::{Block, RecordSpan};
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_core::link::link_key;
-use pentimento_store::keyed_hash;
 use pentimento_store::rows::ExchangeRow;
+use pentimento_store::{KeyedHasher, keyed_hash};
 use std::borrow::Cow;
 
 /// One exchange of a record, before anything is known of other records.
@@ -35,21 +36,31 @@ pub struct RecordOut {
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
-    /// BLAKE3 of its bytes.
+    /// BLAKE3 of its bytes; where they became exchanges, with the index 0 behind them, which is what
+    /// the id of the first one is made of.
     pub digest: [u8; 32],
     /// What it turned out to be.
     pub kind: Result<RecordKind, RejectReason>,
     /// Its exchanges.
     pub drafts: Vec<Draft>,
+    /// Its engine events.
+    pub events: Vec<EngineEvent>,
 }
 
 /// The id of an exchange: the first 32 hex digits of BLAKE3 over the raw record and its index as
 /// eight little-endian bytes. Equal records that are kept apart count on in steps of 2^32.
 pub fn exchange_id(raw: &[u8], index: u64) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(raw);
-    hasher.update(&index.to_le_bytes());
-    hasher.finalize().to_hex()[..32].to_string()
+    short_hex(&indexed(hasher.update(raw), index))
+}
+
+/// The hash of the bytes that `raw` took, with an index behind them.
+fn indexed(raw: &blake3::Hasher, index: u64) -> blake3::Hash {
+    raw.clone().update(&index.to_le_bytes()).finalize()
+}
+
+fn short_hex(hash: &blake3::Hash) -> String {
+    hash.to_hex()[..32].to_string()
 }
 
 /// Decodes one record of a block.
@@ -65,13 +76,22 @@ pub fn record_out(
     let kind = format
         .decode(raw, context, &mut exchanges)
         .map_err(|reason| span.reason(reason));
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(raw);
+    let digest = match kind {
+        Ok(_) => indexed(&hasher, 0),
+        Err(_) => hasher.finalize(),
+    };
     let drafts = if kind.is_ok() {
         exchanges
             .into_iter()
             .enumerate()
             .map(|(index, exchange)| {
                 let mut draft = draft(exchange, format.name(), case_key);
-                draft.row.exchange_id = exchange_id(raw, index as u64);
+                draft.row.exchange_id = match index {
+                    0 => short_hex(&digest),
+                    _ => short_hex(&indexed(&hasher, index as u64)),
+                };
                 draft.row.source_offset = offset as i64;
                 draft.row.source_length = raw.len() as i64;
                 draft.row.source_index = index as i64;
@@ -81,13 +101,17 @@ pub fn record_out(
     } else {
         Vec::new()
     };
-    let digest = *blake3::hash(raw).as_bytes();
+    let mut events = Vec::new();
+    if kind == Ok(RecordKind::Event) {
+        format.events(raw, context, &mut events);
+    }
     RecordOut {
         offset,
         length: raw.len() as u64,
-        digest,
+        digest: *digest.as_bytes(),
         kind,
         drafts,
+        events,
     }
 }
 
@@ -126,6 +150,10 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         engine_version: e.engine_version,
         t_start: e.t_start,
         t_first_token: e.t_first_token,
+        first_token_ms: e
+            .t_start
+            .zip(e.t_first_token)
+            .map(|(a, b)| b.saturating_sub(a).div_euclid(1000)),
         t_end: e.t_end,
         t_zone: e.t_zone,
         http_status: e.http_status.map(i32::from),
@@ -190,13 +218,13 @@ fn text_hmac(key: &[u8; 32], domain: &str, fields: &[&Option<FieldText>]) -> Opt
         [one] if fields.len() == 1 => Some(keyed_hash(key, domain, one.text.as_bytes())),
         _ => {
             // Lengths keep `a` + `bc` apart from `ab` + `c`.
-            let mut bytes = Vec::new();
+            let mut hasher = KeyedHasher::new(key, domain);
             for field in fields {
                 let text = field.as_ref().map_or("", |f| f.text.as_str());
-                bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
-                bytes.extend_from_slice(text.as_bytes());
+                hasher.update(&(text.len() as u64).to_le_bytes());
+                hasher.update(text.as_bytes());
             }
-            Some(keyed_hash(key, domain, &bytes))
+            Some(hasher.finish())
         }
     }
 }
@@ -235,7 +263,7 @@ fn extra_json(extra: &[ExtraField], key: &[u8; 32]) -> Option<String> {
 const FIRST_TEXT_WORDS: usize = 4;
 
 /// A value that may be running text becomes its keyed hash, which still tells values apart.
-fn safe_value(value: String, key: &[u8; 32]) -> String {
+pub(super) fn safe_value(value: String, key: &[u8; 32]) -> String {
     let words = value
         .split(|c: char| !c.is_alphanumeric())
         .filter(|w| !w.is_empty());

@@ -1,10 +1,11 @@
 //! Ingest: every record of every source becomes an exchange, an event, something known, or a
 //! reject, and the sums are checked.
 
-use super::assemble::{LinkSummary, assemble, capacity_rows};
+use super::assemble::{LinkSummary, assemble};
 use super::collect::{Collector, Window};
 use super::discover::{Input, Place};
 use super::draft::{RecordOut, record_out};
+use super::events::{EventSink, Events, write_capacity};
 use super::scan::{BlockWork, ScanSettings, scan_source};
 use super::scratch;
 use crate::config::Config;
@@ -55,6 +56,7 @@ pub fn scan_settings(config: &Config, resources: &Resources, case: &CaseFolder) 
         max_record_bytes: config.max_record_bytes,
         max_ratio: config.max_ratio,
         zone: config.zone.clone(),
+        year: config.year,
         block_bytes: resources.block_bytes,
         blocks_in_flight: resources.threads,
         stdin_copy: stdin_copy(case),
@@ -108,6 +110,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     keep_stdin(job, &settings)?;
     let spill = scratch::folder(job.case).join("rows.spill");
     let mut collector = Collector::new(job.config, job.window, &spill)?;
+    let mut events = EventSink::new(job.case, job.config, job.case_key)?;
     progress.stage("ingest", total_bytes(job.inputs, &settings.stdin_copy));
     let work = Decode {
         case_key: job.case_key,
@@ -115,14 +118,18 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     for input in job.inputs {
         collector.begin_source(&input.display);
         let end = scan_source(input, &settings, true, progress, &work, |block, outs| {
-            take_block(&mut collector, block, outs)
+            take_block(&mut collector, &mut events, block, outs)
         })?;
         collector.end_source(&end);
     }
     collector.finish_spill()?;
     progress.stage("link", 0);
     let mut writer: TableWriter<ExchangeRow> = job.case.writer(WriteOptions::default())?;
-    let links = assemble(&mut collector, job.config, job.mode, |row| {
+    let Events { table, config } = {
+        let names = (0..collector.models.len() as u32).filter_map(|n| collector.models.name(n));
+        events.finish(job.config, &names.collect::<Vec<_>>())?
+    };
+    let links = assemble(&mut collector, &config, job.mode, |row| {
         Ok(writer.push(&row)?)
     })?;
     let summary = writer.finish()?;
@@ -135,10 +142,8 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     let mut tables = vec![TableDigest::from(&summary)];
     tables.push(write_table(job.case, collector.sources.iter().cloned())?);
     tables.push(write_table(job.case, collector.rejects.iter().cloned())?);
-    tables.push(write_table(
-        job.case,
-        capacity_rows(job.config).into_iter(),
-    )?);
+    tables.push(write_capacity(job.case, &config)?);
+    tables.push(table);
     std::fs::remove_file(&spill).with_context(|| format!("cannot remove `{}`", spill.display()))?;
     Ok(Ingested {
         sources: std::mem::take(&mut collector.sources),
@@ -149,8 +154,17 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
 }
 
 /// Records of a block, then what the framer refused behind them.
-fn take_block(collector: &mut Collector<'_>, block: &Block, outs: Vec<RecordOut>) -> Result<()> {
-    for (span, out) in block.records.iter().zip(outs) {
+fn take_block(
+    collector: &mut Collector<'_>,
+    events: &mut EventSink,
+    block: &Block,
+    outs: Vec<RecordOut>,
+) -> Result<()> {
+    for (span, mut out) in block.records.iter().zip(outs) {
+        let told = std::mem::take(&mut out.events);
+        if !told.is_empty() {
+            events.take(collector.source_id(), out.offset, told)?;
+        }
         collector.record(out, block.record(span))?;
     }
     for r in &block.rejects {

@@ -24,6 +24,8 @@ pub struct ScanSettings {
     pub max_ratio: u64,
     /// Zone for naive times.
     pub zone: Option<jiff::tz::TimeZone>,
+    /// Year for times that are written without one.
+    pub year: Option<i16>,
     /// Target size of a block, in bytes.
     pub block_bytes: usize,
     /// Blocks looked at in one go.
@@ -136,7 +138,9 @@ pub fn scan_source<W: BlockWork>(
         let reader = scope.spawn(|| read_blocks(&path, settings, digests, progress, &stop, sender));
         let context = DecodeContext {
             zone: settings.zone.as_ref(),
+            year: settings.year,
             source_name: &source_name,
+            ..DecodeContext::default()
         };
         let result = take_blocks(settings, &context, work, &receiver, &mut absorb);
         stop.store(true, Ordering::Relaxed);
@@ -167,7 +171,13 @@ fn take_blocks<W: BlockWork>(
         }
         let outs: Vec<W::Out> = group
             .par_iter()
-            .map(|(block, format)| work.work(block, *format, context))
+            .map(|(block, format)| {
+                let context = DecodeContext {
+                    header: block.header.as_deref(),
+                    ..*context
+                };
+                work.work(block, *format, &context)
+            })
             .collect();
         for ((block, _), out) in group.iter().zip(outs) {
             absorb(block, out)?;

@@ -4,6 +4,7 @@
 //! [`RENDERERS`]. A new format is a new file and one line in that table. HTML and Markdown are
 //! two dresses of the same [`view`], so that they cannot disagree.
 
+pub mod controls;
 pub mod finding;
 mod finish;
 mod html;

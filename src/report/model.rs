@@ -6,6 +6,7 @@
 //! it may hold text of a prompt or a response, except
 //! [`Finding::preview`](super::finding::Finding).
 
+use super::controls::ControlRow;
 use super::finding::{FindingList, RuleRow};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -59,6 +60,8 @@ pub struct Report {
     pub capacity: Vec<CapacityEpoch>,
     /// How the number of exposed responses with foreign text moves with the thresholds.
     pub sensitivity: Vec<SensitivityRow>,
+    /// How often the rules hit where nothing can have leaked.
+    pub controls: Vec<ControlRow>,
     /// Who received whose data (grades confirmed and probable, exposed, not excluded).
     pub recipients: Vec<Recipient>,
     /// The findings, worst first.

@@ -4,6 +4,7 @@
 //! holds a character that acts; what remains to the renderers is the escaping of their own marks.
 
 mod audit;
+mod controls;
 mod result;
 
 use super::model::{Extent, Report, Time};

@@ -50,7 +50,8 @@ impl CaseSession {
         Ok(runs)
     }
 
-    fn run_rule(&mut self, rule: &QueryFile) -> anyhow::Result<Vec<FindingRow>> {
+    /// Runs one rule on the tables as they are.
+    pub(super) fn run_rule(&mut self, rule: &QueryFile) -> anyhow::Result<Vec<FindingRow>> {
         let mut needs = rule.needs.clone();
         needs.push(CONTEXT_VIEW.to_owned());
         self.prepare(&needs)

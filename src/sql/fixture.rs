@@ -82,19 +82,26 @@ pub fn batch(table: Table, rows: &[Value]) -> RecordBatch {
 
 /// A session over rows of `exchanges`, `overlaps` and `capacity`; the others are empty.
 pub fn session(exchanges: &[Value], overlaps: &[Value], capacity: &[Value]) -> CaseSession {
+    session_of(&[
+        (Table::Exchanges, exchanges),
+        (Table::Overlaps, overlaps),
+        (Table::Capacity, capacity),
+    ])
+}
+
+/// A session over rows of some tables; the others are empty.
+pub fn session_of(tables: &[(Table, &[Value])]) -> CaseSession {
     let options = SessionOptions {
         threads: 2,
         ..SessionOptions::default()
     };
     let mut session = CaseSession::empty(&options).unwrap();
     for table in Table::ALL {
-        let rows = match table {
-            Table::Exchanges => exchanges,
-            Table::Overlaps => overlaps,
-            Table::Capacity => capacity,
-            Table::Texts => continue,
-            _ => &[],
-        };
+        if table == Table::Texts {
+            continue;
+        }
+        let given = tables.iter().find(|(of, _)| *of == table);
+        let rows = given.map_or(&[][..], |(_, rows)| rows);
         let batch = batch(table, rows);
         session
             .set_batches(table, table.schema(), vec![batch])

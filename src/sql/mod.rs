@@ -10,6 +10,8 @@ pub mod output;
 pub mod session;
 
 #[cfg(test)]
+mod engine_rule_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod report_tests;

@@ -130,6 +130,11 @@ const NUMBERS: &[Expected] = &[
         &["6 5 7 6 0"],
     ),
     ("linking", "exchanges calls collisions", &["9 8 0"]),
+    (
+        "control_memory",
+        "possible_hits impossible_hits same_pairs other_pairs",
+        &["0 0 0 0"],
+    ),
 ];
 
 #[test]

@@ -11,9 +11,11 @@ fn lab() -> Lab {
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [&[&str]; 13] = [
+    let commands: [&[&str]; 15] = [
         &[],
         &["audit"],
+        &["ingest"],
+        &["over-limit"],
         &["sql"],
         &["simulate"],
         &["formats"],

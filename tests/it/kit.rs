@@ -45,6 +45,13 @@ impl Lab {
         Lab { root }
     }
 
+    /// One without even a folder of logs.
+    pub fn bare() -> Lab {
+        Lab {
+            root: tempfile::tempdir().unwrap(),
+        }
+    }
+
     /// One with the logs of a simulated incident.
     pub fn incident(seed: u64, leaks: u32) -> Lab {
         let root = tempfile::tempdir().unwrap();

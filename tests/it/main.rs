@@ -5,6 +5,8 @@
 mod capacity;
 mod cli;
 mod determinism;
+mod engine;
+mod gate;
 mod incident;
 mod kit;
 mod linking;
@@ -12,4 +14,8 @@ mod no_false_green;
 mod privacy;
 mod reliability;
 mod reveal;
+mod second_hand;
+mod share_group;
 mod sql;
+mod stages;
+mod trace;

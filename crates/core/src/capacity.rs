@@ -36,6 +36,10 @@ pub struct Epoch {
     pub engine_version: Option<String>,
     /// `disaggregated`, `unified`, …
     pub mode: Option<String>,
+    /// Settings of the process, `name=value` with blanks between, sorted by name.
+    pub flags: Option<String>,
+    /// Holds only where a record names the node: which model it serves is not known.
+    pub node_only: bool,
     /// Where the epoch comes from, for messages and the `capacity` table.
     pub source: String,
 }
@@ -71,6 +75,10 @@ impl Epoch {
                 (&self.engine_version, &self.mode),
             )
         );
+        let text = match &self.flags {
+            Some(flags) => format!("{text}{flags}"),
+            None => text,
+        };
         blake3::hash(text.as_bytes()).to_hex()[..16].to_string()
     }
 
@@ -84,7 +92,8 @@ impl Epoch {
         }
     }
 
-    fn overlaps_in_time(&self, other: &Epoch) -> bool {
+    /// Whether there is a moment in both.
+    pub fn overlaps_in_time(&self, other: &Epoch) -> bool {
         let before = |a: &Epoch, b: &Epoch| match (a.valid_to, b.valid_from) {
             (Some(to), Some(from)) => to <= from,
             _ => false,
@@ -235,9 +244,31 @@ impl CapacityTable {
         Ok(CapacityTable { epochs })
     }
 
+    /// Epochs that were observed, beside the checked ones: they may contradict each other, and the
+    /// join then has bounds.
+    #[must_use]
+    pub fn with_observed(mut self, observed: Vec<Epoch>) -> CapacityTable {
+        let positive = |e: &Epoch| {
+            let counts = [e.pool_tokens, e.window_tokens, e.page_tokens];
+            counts.into_iter().flatten().all(|n| n > 0)
+        };
+        self.epochs.extend(observed.into_iter().filter(positive));
+        self
+    }
+
     /// All epochs, in the order given.
     pub fn epochs(&self) -> &[Epoch] {
         &self.epochs
+    }
+
+    /// Which process of a node was running: how many of its own epochs had begun, for an epoch
+    /// begins when the process starts anew. Without a time it is not known.
+    pub fn process_of(&self, node: &str, time: Option<TimeMicros>) -> Option<usize> {
+        let time = time?;
+        let begun = |e: &&Epoch| {
+            e.node.as_deref() == Some(node) && e.valid_from.is_some_and(|from| from <= time)
+        };
+        Some(self.epochs.iter().filter(begun).count())
     }
 
     /// The role that configuration gives a node at a time.
@@ -283,6 +314,7 @@ impl CapacityTable {
         };
         // A known node without an epoch of its own has the deployment's general one.
         let general = |e: &Epoch| !query.nodes.is_empty() && e.node.is_none();
+        let named = |e: &Epoch| named(e) && !e.node_only;
         pick(&|e| on_node(e) && e.takes_prompts(), CapacityMatch::Node)
             .or_else(|| pick(&|e| general(e) && named(e) && e.takes_prompts(), by_name))
             .or_else(|| pick(&|e| named(e) && e.takes_prompts(), by_name))

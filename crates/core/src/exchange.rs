@@ -274,6 +274,9 @@ pub enum TimeZoneSource {
     Assumed,
     /// The record is naive and no zone was declared: times are dropped.
     Unknown,
+    /// The source counts from a start of its own: times are since 1970 and only their distances
+    /// mean anything.
+    Relative,
 }
 
 impl TimeZoneSource {
@@ -284,6 +287,7 @@ impl TimeZoneSource {
             TimeZoneSource::Offset => "offset",
             TimeZoneSource::Assumed => "assumed",
             TimeZoneSource::Unknown => "unknown",
+            TimeZoneSource::Relative => "relative",
         }
     }
 }
@@ -439,6 +443,9 @@ pub struct Exchange {
     pub tokens_source: Option<&'static str>,
     /// Index of the choice, from 0.
     pub choice: u32,
+    /// Number of the call inside its record, from 0 and without gaps: a batch of spans holds many
+    /// calls. All choices of one call have the same.
+    pub part: u32,
     /// What prompt and response are made of.
     pub modalities: Modalities,
     /// How much of the prompt is here.

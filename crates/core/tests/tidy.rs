@@ -203,8 +203,30 @@ fn layers_hold() {
 }
 
 /// Modules of core from the bottom up: each may name only those before it.
-const CORE: [&str; 8] = [
-    "record", "exchange", "capacity", "text", "link", "format", "overlap", "synth",
+const CORE: [&str; 23] = [
+    "record",
+    "exchange",
+    "capacity",
+    "engine",
+    "threshold",
+    "advisory",
+    "text",
+    "link",
+    "format",
+    "overlap",
+    "operator",
+    "surprise",
+    "probe",
+    "mosaic",
+    "duplicate",
+    "second_hand",
+    "trace",
+    "identifiers",
+    "canary",
+    "facts",
+    "attribution",
+    "health",
+    "synth",
 ];
 
 #[test]

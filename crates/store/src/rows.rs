@@ -7,7 +7,9 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::error::ArrowError;
 
 pub use crate::schema::{
-    CapacityRow, ExchangeRow, FindingRow, OverlapRow, RejectRow, SourceRow, TextRow, VerdictRow,
+    AttributionRow, CapacityRow, DuplicateRow, EngineEventRow, ExchangeRow, FactOverlapRow,
+    FindingRow, IdentifierRow, OverlapRow, RejectRow, SecondHandRow, SourceRow, TextHealthRow,
+    TextRow, VerdictRow,
 };
 
 /// A row of a table.

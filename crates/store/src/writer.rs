@@ -373,7 +373,14 @@ impl Partitioned for crate::rows::TextRow {}
 impl Partitioned for crate::rows::SourceRow {}
 impl Partitioned for crate::rows::RejectRow {}
 impl Partitioned for crate::rows::CapacityRow {}
+impl Partitioned for crate::rows::EngineEventRow {}
 impl Partitioned for crate::rows::OverlapRow {}
+impl Partitioned for crate::rows::SecondHandRow {}
+impl Partitioned for crate::rows::FactOverlapRow {}
+impl Partitioned for crate::rows::DuplicateRow {}
+impl Partitioned for crate::rows::IdentifierRow {}
+impl Partitioned for crate::rows::AttributionRow {}
+impl Partitioned for crate::rows::TextHealthRow {}
 impl Partitioned for crate::rows::FindingRow {}
 impl Partitioned for crate::rows::VerdictRow {}
 

@@ -121,6 +121,14 @@ pub(super) fn sample(word: Word) -> Report {
                 in_use: false,
             },
         ],
+        controls: vec![
+            crate::report::controls::untriggered(&[crate::report::controls::Stratum {
+                exposed: 10,
+                controls: 1000,
+                hits: 2,
+            }]),
+            crate::report::controls::other_memory(0, 0, 0),
+        ],
         recipients: vec![
             Recipient {
                 tenant: Some(word("acme")),

@@ -2,7 +2,7 @@
 
 use super::Column::{Number, Text};
 use super::{Cell, Section, Table, UNKNOWN, code, days, line, maybe, maybe_number, number, text};
-use super::{instant, time};
+use super::{controls, instant, time};
 use crate::report::finding::{Finding, Locator, OverlapFacts};
 use crate::report::model::{CapacityEpoch, Extent, Mismatch, Report};
 use crate::report::sanitize;
@@ -22,6 +22,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         capacity(report),
         grades(report),
         sensitivity(report),
+        controls::section(report),
         findings(report),
     ]
 }

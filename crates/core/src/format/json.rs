@@ -3,6 +3,7 @@
 //! `serde_json::Value` copies every string and sorts or hashes its keys; a prompt of megabytes is
 //! worth neither. Integers stay exact up to 64 bits: ids must never pass through a float.
 
+use super::reader;
 use super::repair::repair;
 use crate::exchange::RejectReason;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -34,7 +35,10 @@ pub enum Json<'a> {
 impl<'a> Json<'a> {
     /// Reads a text strictly.
     pub fn parse(text: &'a str) -> Result<Json<'a>, serde_json::Error> {
-        serde_json::from_str(text)
+        match reader::read_whole(text) {
+            Some(json) => Ok(json),
+            None => serde_json::from_str(text),
+        }
     }
 
     /// The value of a key; the last one where it is given twice, as most readers do.
@@ -136,6 +140,45 @@ impl<'a> Json<'a> {
             Json::U64(n) => Some(n.to_string()),
             Json::I64(n) => Some(n.to_string()),
             _ => None,
+        }
+    }
+
+    /// The same value with borrowed strings. Texts nest no deeper than their reader allowed.
+    pub fn borrowed(&self) -> Json<'_> {
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(b) => Json::Bool(*b),
+            Json::U64(n) => Json::U64(*n),
+            Json::I64(n) => Json::I64(*n),
+            Json::F64(x) => Json::F64(*x),
+            Json::Str(text) => Json::Str(Cow::Borrowed(text)),
+            Json::Array(items) => Json::Array(items.iter().map(Json::borrowed).collect()),
+            Json::Object(entries) => {
+                let borrowed = entries.iter();
+                Json::Object(
+                    borrowed
+                        .map(|(k, v)| (Cow::Borrowed(&**k), v.borrowed()))
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// The same value with strings of its own.
+    pub fn into_owned(self) -> Json<'static> {
+        let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(b) => Json::Bool(b),
+            Json::U64(n) => Json::U64(n),
+            Json::I64(n) => Json::I64(n),
+            Json::F64(x) => Json::F64(x),
+            Json::Str(text) => Json::Str(own(text)),
+            Json::Array(items) => Json::Array(items.into_iter().map(Json::into_owned).collect()),
+            Json::Object(entries) => {
+                let owned = entries.into_iter();
+                Json::Object(owned.map(|(k, v)| (own(k), v.into_owned())).collect())
+            }
         }
     }
 

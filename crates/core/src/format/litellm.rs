@@ -1,18 +1,19 @@
 //! LiteLLM's standard logging payload (S3, GCS, HTTP callbacks) and the rows of its spend table.
 
-use super::body::{self, Request, Response, Usage, extra_field, push_candidate, push_correlation};
+use super::body::{self, Request, Response, Usage, push_candidate, push_correlation};
 use super::json::{Fault, Json, decode_lenient};
-use super::{DecodeContext, LogFormat, native, time};
+use super::{DecodeContext, LogFormat, envelope, labels, markers, native, time};
 use crate::exchange::{
-    ContentState, CorrelationKind, Exchange, Outcome, RecordKind, RejectReason, Role,
+    ContentState, CorrelationKind, Exchange, Modalities, Outcome, RecordKind, RejectReason, Role,
     TimeZoneSource,
 };
+use jiff::tz::TimeZone;
 
 /// The format; see the module.
 pub struct Litellm;
 
 /// Where the tenant may stand, surest first: kind, then paths of the payload and the spend row.
-const TENANTS: [(&str, &[&[&str]]); 6] = [
+const TENANTS: [(&str, &[&[&str]]); 10] = [
     (
         "organization",
         &[&["metadata", "user_api_key_org_id"], &["organization_id"]],
@@ -21,20 +22,40 @@ const TENANTS: [(&str, &[&[&str]]); 6] = [
         "team",
         &[&["metadata", "user_api_key_team_id"], &["team_id"]],
     ),
+    ("team_alias", &[&["metadata", "user_api_key_team_alias"]]),
     ("project", &[&["metadata", "user_api_key_project_id"]]),
     (
         "api_key_hash",
         &[&["metadata", "user_api_key_hash"], &["api_key"]],
     ),
+    ("key_alias", &[&["metadata", "user_api_key_alias"]]),
     ("user", &[&["metadata", "user_api_key_user_id"], &["user"]]),
+    ("user_email", &[&["metadata", "user_api_key_user_email"]]),
     (
         "end_user",
         &[&["end_user"], &["metadata", "user_api_key_end_user_id"]],
     ),
+    (
+        "ip",
+        &[
+            &["requester_ip_address"],
+            &["metadata", "requester_ip_address"],
+        ],
+    ),
+];
+
+/// Labels of the caller inside `metadata`.
+const LABELS: [&str; 2] = ["requester_metadata", "spend_logs_metadata"];
+
+/// What stands in place of attachments where only the latest turn is kept.
+const OMITTED: [(&str, Modalities); 3] = [
+    ("[image omitted]", Modalities::IMAGE),
+    ("[file omitted]", Modalities::FILE),
+    ("[audio omitted]", Modalities::AUDIO),
 ];
 
 /// Top-level fields that are read into columns.
-const READ: [&str; 28] = [
+const READ: [&str; 30] = [
     "id",
     "request_id",
     "litellm_call_id",
@@ -63,6 +84,8 @@ const READ: [&str; 28] = [
     "created_at",
     "updated_at",
     "response_time",
+    "requester_ip_address",
+    "status_code",
 ];
 
 impl LogFormat for Litellm {
@@ -81,6 +104,8 @@ impl LogFormat for Litellm {
             true if timed || has("call_type") => 80,
             true => 20,
             false if timed && has("call_type") && has("spend") && has("api_key") => 95,
+            false if has("request_kwargs") && has("exception_type") => 90,
+            false if is_audit(&has) => 90,
             false => 0,
         }
     }
@@ -93,15 +118,51 @@ impl LogFormat for Litellm {
     ) -> Result<RecordKind, RejectReason> {
         let mut exchanges = decode_lenient(record, |text| {
             let payload = Json::parse(text)?;
-            decode_payload(&payload, context)
+            if is_audit(&|key| payload.has(key)) {
+                return Ok(Vec::new());
+            }
+            decode_payload(&unpacked(payload), context)
         })?;
+        if exchanges.is_empty() {
+            return Ok(RecordKind::Other);
+        }
         out.append(&mut exchanges);
         Ok(RecordKind::Exchange)
     }
 }
 
+/// Changes of keys and teams, which the proxy writes beside its calls.
+fn is_audit(has: &dyn Fn(&str) -> bool) -> bool {
+    ["table_name", "object_id", "action", "updated_values"]
+        .iter()
+        .all(|key| has(key))
+}
+
+/// Table dumps hold JSON columns as strings; `metadata` is looked into, so it must be an object.
+fn unpacked(payload: Json<'_>) -> Json<'_> {
+    let Json::Object(mut entries) = payload else {
+        return payload;
+    };
+    for (key, value) in &mut entries {
+        let Json::Str(text) = &*value else { continue };
+        if key != "metadata" {
+            continue;
+        }
+        let inner = Json::parse(text).map(Json::into_owned);
+        if let Ok(inner @ Json::Object(_)) = inner {
+            *value = inner;
+        }
+    }
+    Json::Object(entries)
+}
+
 fn decode_payload(payload: &Json<'_>, context: &DecodeContext<'_>) -> Result<Vec<Exchange>, Fault> {
-    let known = ["litellm_call_id", "call_type", "model_map_information"];
+    let known = [
+        "litellm_call_id",
+        "call_type",
+        "model_map_information",
+        "request_kwargs",
+    ];
     if !known.iter().any(|key| payload.has(key)) {
         return Err(RejectReason::UnknownShape.into());
     }
@@ -147,15 +208,19 @@ fn decode_payload(payload: &Json<'_>, context: &DecodeContext<'_>) -> Result<Vec
         let value = paths.iter().find_map(|path| payload.at(path));
         push_candidate(&mut base.tenant_candidates, kind, value);
     }
+    for key in LABELS {
+        labels::push(&mut base, payload.at(&["metadata", key]));
+    }
+    labels::push_headers(
+        &mut base,
+        payload.at(&["metadata", "requester_custom_headers"]),
+    );
     times(payload, context, &mut base)?;
     ending(payload, &mut base);
     tokens(payload, &mut base);
-    for (key, value) in payload.entries() {
-        if !READ.contains(&&**key) && !matches!(value, Json::Null) {
-            base.extra.push(extra_field(key, value));
-        }
-    }
-    let (request, mut response) = bodies(payload);
+    envelope::extras(&mut base, payload, &READ);
+    let (mut request, mut response) = bodies(payload);
+    elsewhere(payload, &mut request, &mut response);
     if cached {
         response.id = None;
     }
@@ -177,7 +242,17 @@ fn times(
         let Some(value) = payload.some(key).filter(blank) else {
             continue;
         };
-        let (time, zone) = time::read(value, context.zone)?;
+        // The table keeps UTC in columns without a zone; the payload has unix seconds.
+        let spend_row = payload.has("spend") || payload.has("request_kwargs");
+        let declared = if spend_row {
+            Some(&TimeZone::UTC)
+        } else {
+            context.zone
+        };
+        let (time, mut zone) = time::read(value, declared)?;
+        if spend_row && zone == TimeZoneSource::Assumed {
+            zone = TimeZoneSource::Utc;
+        }
         *slot = time;
         if zone != TimeZoneSource::Utc {
             base.t_zone = zone;
@@ -189,8 +264,10 @@ fn times(
 fn ending(payload: &Json<'_>, base: &mut Exchange) {
     let status = payload
         .some("status")
-        .or_else(|| payload.at(&["metadata", "status"]));
-    match status.and_then(Json::as_str) {
+        .or_else(|| payload.at(&["metadata", "status"]))
+        .or_else(|| payload.at(&["status_fields", "llm_api_status"]));
+    let failed = payload.has("exception_type").then_some("failure");
+    match status.and_then(Json::as_str).or(failed) {
         Some("success") => {
             // Success rows carry no status, but a proxy hands a success over as 200 and nothing
             // else; leaving it open would hide every answer from the trigger, which needs a 200.
@@ -198,7 +275,8 @@ fn ending(payload: &Json<'_>, base: &mut Exchange) {
             base.outcome = Outcome::Ok;
         }
         Some("failure") => {
-            let paths: [&[&str]; 2] = [
+            let paths: [&[&str]; 3] = [
+                &["status_code"],
                 &["error_information", "error_code"],
                 &["metadata", "error_information", "error_code"],
             ];
@@ -252,12 +330,19 @@ fn bodies(payload: &Json<'_>) -> (Request, Response) {
         Json::Str(text) => !text.is_empty(),
         _ => false,
     };
-    let messages = payload.some("messages").filter(filled);
-    let request = match messages.or_else(|| payload.some("proxy_server_request").filter(filled)) {
+    let keys = ["messages", "proxy_server_request", "request_kwargs"];
+    let blank = |v: &&Json<'_>| v.as_str().is_none_or(|t| t != "{}" && t != "[]");
+    let asked = keys
+        .iter()
+        .find_map(|key| payload.some(key).filter(filled).filter(blank));
+    let request = match asked {
+        Some(list) if list.items().iter().any(|i| i.has("role")) => {
+            Request::read(&whole_request(payload, list))
+        }
         Some(body) => Request::read(body),
         None => Request::default(),
     };
-    let response = match payload.some("response").filter(filled) {
+    let response = match payload.some("response").filter(filled).filter(blank) {
         Some(Json::Object(entries)) if is_redacted(entries) => Response {
             state: ContentState::Redacted,
             ..Response::default()
@@ -268,7 +353,61 @@ fn bodies(payload: &Json<'_>) -> (Request, Response) {
     (request, response)
 }
 
+/// The payload takes a body apart: what belongs to the prompt beside the messages is among the
+/// parameters.
+fn whole_request<'a>(payload: &'a Json<'_>, messages: &'a Json<'_>) -> Json<'a> {
+    let mut body = vec![("messages".into(), messages.borrowed())];
+    let keys = [
+        "system",
+        "instructions",
+        "tools",
+        "functions",
+        "user",
+        "previous_response_id",
+        "conversation",
+    ];
+    for key in keys {
+        if let Some(value) = payload.at(&["model_parameters", key]) {
+            body.push((key.into(), value.borrowed()));
+        }
+    }
+    Json::Object(body)
+}
+
 /// `{"text": "redacted-by-litellm"}` stands for responses that are no chat.
 fn is_redacted(entries: &[(std::borrow::Cow<'_, str>, Json<'_>)]) -> bool {
     matches!(entries, [(key, Json::Str(text))] if key == "text" && text == "redacted-by-litellm")
+}
+
+/// Rows of the spend table may hold a part of a text and say where the whole is.
+fn elsewhere(payload: &Json<'_>, request: &mut Request, response: &mut Response) {
+    if payload
+        .at(&["metadata", "cold_storage_object_key"])
+        .is_some()
+    {
+        for state in [&mut request.state, &mut response.state] {
+            if *state == ContentState::Absent {
+                *state = ContentState::External;
+            }
+        }
+    }
+    if !payload.has("spend") {
+        return;
+    }
+    for prompt in &mut request.prompts {
+        let mut marks = Vec::new();
+        for (mark, kind) in OMITTED {
+            let found = prompt.text.match_indices(mark).map(|(at, _)| at);
+            let before = marks.len();
+            marks.extend(found.map(|at| at..at + mark.len()));
+            if marks.len() > before {
+                request.modalities.insert(kind);
+            }
+        }
+        // Written only where the proxy keeps nothing but the latest turn.
+        if !marks.is_empty() && request.state == ContentState::Full {
+            request.state = ContentState::Stateful;
+        }
+        markers::cut_all(prompt, marks);
+    }
 }

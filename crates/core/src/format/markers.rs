@@ -60,7 +60,7 @@ pub fn cut(field: &mut FieldText, range: Range<usize>) {
 }
 
 /// Adds many cut borders at once: one by one, a text full of marks would take quadratic time.
-fn cut_all(field: &mut FieldText, ranges: Vec<Range<usize>>) {
+pub fn cut_all(field: &mut FieldText, ranges: Vec<Range<usize>>) {
     if ranges.is_empty() {
         return;
     }
@@ -104,6 +104,10 @@ pub fn is_cut_body(text: &str) -> bool {
         "\"output\"",
         "\"input\"",
         "\"prompt\"",
+        "\"contents\"",
+        "\"parts\"",
+        "\"candidates\"",
+        "\"inputText\"",
     ];
     head.starts_with(['{', '[']) && keys.iter().any(|key| head.contains(key))
 }

@@ -154,7 +154,7 @@ impl LogFormat for OpenAi {
             ("requestBody", "responseBody"),
             ("request_json", "response_json"),
         ];
-        if has("custom_id") || has("event") || has("schema") {
+        if has("event") || has("schema") {
             return 5;
         }
         if pairs

@@ -66,7 +66,7 @@ fn escape(bytes: &[u8]) -> (usize, bool) {
 }
 
 /// The code unit of a `\uXXXX` escape at the start.
-fn code_unit(bytes: &[u8]) -> Option<u16> {
+pub(super) fn code_unit(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;

@@ -93,6 +93,7 @@ fn a_leak_gives_one_row_with_all_columns() {
         tokens: 13,
         novel_tokens: 13,
         novel_weight: 26,
+        novel: [(6, 6 + SECRET.len() as u32)].into(),
         carriers: 1,
         source_carries: true,
         lag_ms: 60_000,

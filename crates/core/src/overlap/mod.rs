@@ -27,10 +27,12 @@ mod tests;
 #[cfg(test)]
 mod twin;
 mod types;
-mod windows;
+pub(crate) mod windows;
 
 pub use search::{Partial, Search};
+pub(crate) use types::existed;
 pub use types::{
-    Field, Fields, JudgedText, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, TimeOrder,
-    WINDOW_WEIGHT,
+    Field, Fields, JudgedText, Limits, NOVEL_RANGES, Outcome, PassKind, Row, Settings, Stats,
+    Subject, TimeOrder, WINDOW_WEIGHT,
 };
+pub(crate) use windows::Filter;

@@ -1,7 +1,7 @@
 //! Makes rows of the runs that a source tenant shares with a judged text.
 
 use super::matching::{Member, Run, RunKey};
-use super::types::{Row, Settings, Subject};
+use super::types::{Row, Settings, Subject, novel_ranges};
 use super::windows::{NONE, Window};
 use crate::text::Tokens;
 use hashbrown::HashMap;
@@ -114,6 +114,7 @@ impl<'a> RowMaker<'a> {
             let mut row = self.row(tenant, &runs[place].1, from, to, span_hmac);
             row.novel_tokens = self.counts[to] - self.counts[from];
             row.novel_weight = weight as u32;
+            row.novel = novel_ranges(tokens, &self.member.decided.explained, from, to);
             (row.carriers, row.source_carries) = inside.of(from as u32, to as u32);
             rows.push(row);
         }
@@ -176,6 +177,7 @@ impl<'a> RowMaker<'a> {
             tokens: run.length,
             novel_tokens: 0,
             novel_weight: 0,
+            novel: Box::default(),
             carriers: 1,
             source_carries: false,
             lag_ms: facts.t0.saturating_sub(place.t_start).div_euclid(1000),

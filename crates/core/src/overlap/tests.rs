@@ -181,6 +181,25 @@ proptest! {
     }
 
     #[test]
+    fn some_answers_give_their_part_of_the_rows(
+        items in corpus(),
+        settings in settings(),
+        odd in any::<bool>(),
+        few in prop::sample::select(vec![0usize, 1 << 18]),
+    ) {
+        let full = fast(&items, &settings, (1 << 24, 16, 0), 4);
+        let chosen = |x: u32| items[x as usize].subject.call % 2 == u32::from(odd);
+        let mut part = items.clone();
+        for (x, item) in part.iter_mut().enumerate() {
+            item.subject.judge &= chosen(x as u32);
+        }
+        let outcome = fast(&part, &settings, (1 << 24, 16, few), 4);
+        let expected: Vec<Row> =
+            full.rows.into_iter().filter(|row| chosen(row.exchange)).collect();
+        prop_assert_eq!(outcome.rows, expected);
+    }
+
+    #[test]
     fn hashes_that_collide_change_nothing(
         items in corpus(),
         settings in settings(),

@@ -1,6 +1,8 @@
 //! The definition of overlaps, word for word and slowly: what the search must equal.
 
-use super::types::{Field, Fields, Row, Settings, Subject, WINDOW_WEIGHT, existed, row_order};
+use super::types::{
+    Field, Fields, NOVEL_RANGES, Row, Settings, Subject, WINDOW_WEIGHT, existed, row_order,
+};
 use crate::exchange::{FieldText, Role};
 use crate::text::Tokens;
 use std::collections::{BTreeMap, BTreeSet};
@@ -315,6 +317,11 @@ impl Corpus<'_> {
             tokens: n as u32,
             novel_tokens: novel.len() as u32,
             novel_weight: novel.iter().map(|&t| u32::from(text.weight[t])).sum(),
+            novel: novel
+                .chunk_by(|a, b| a + 1 == *b)
+                .take(NOVEL_RANGES)
+                .map(|n| (text.start[n[0]], text.end[n[n.len() - 1]]))
+                .collect(),
             carriers: windows.iter().map(|c| c.len()).min().unwrap_or(1).max(1) as u32,
             source_carries: windows.iter().all(|c| c.contains(&source_tenant)),
             lag_ms: (judged.t0 - s.t_start.unwrap()).div_euclid(1000),

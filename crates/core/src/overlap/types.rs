@@ -4,6 +4,9 @@ use crate::exchange::{FieldText, Role, TimeMicros};
 use crate::text::Tokens;
 use std::cmp::Ordering;
 
+/// Most ranges of unexplained tokens that a row names: memory must not grow with rows times tokens.
+pub const NOVEL_RANGES: usize = 32;
+
 /// Weight of a window in half-words: 6 words, 12 characters of CJK, and mixtures of both.
 pub const WINDOW_WEIGHT: u32 = 12;
 
@@ -182,7 +185,7 @@ impl std::fmt::Debug for Settings {
 
 impl Settings {
     /// The time in which text counts for a judged exchange: first and last microsecond.
-    pub(super) fn range(&self, t0: TimeMicros, t1: TimeMicros) -> (TimeMicros, TimeMicros) {
+    pub(crate) fn range(&self, t0: TimeMicros, t1: TimeMicros) -> (TimeMicros, TimeMicros) {
         (
             t0.saturating_sub(self.look_back),
             t1.saturating_add(self.clock_tolerance),
@@ -190,7 +193,7 @@ impl Settings {
     }
 
     /// The order of a source and a judged exchange.
-    pub(super) fn order(&self, source: &Subject, t0: TimeMicros, t1: TimeMicros) -> TimeOrder {
+    pub(crate) fn order(&self, source: &Subject, t0: TimeMicros, t1: TimeMicros) -> TimeOrder {
         let start = source.t_start.unwrap_or(t0);
         let end = existed(source, start);
         let tolerance = self.clock_tolerance;
@@ -282,6 +285,9 @@ pub struct Row {
     pub novel_tokens: u32,
     /// Weight of the unexplained tokens in half-words.
     pub novel_weight: u32,
+    /// Byte ranges of the unexplained tokens in the judged field, ascending; neighbours are one.
+    /// Of a run with more than [`NOVEL_RANGES`] of them, the first ones.
+    pub novel: Box<[(u32, u32)]>,
     /// Least number of other tenants that carry a novel window independently, at least 1.
     pub carriers: u32,
     /// Whether the source tenant carries all novel windows independently.
@@ -336,6 +342,28 @@ pub struct Outcome {
     pub stats: Stats,
 }
 
+/// Byte ranges of the first unexplained tokens of `from..to`; neighbours are one.
+pub(super) fn novel_ranges(
+    tokens: &Tokens,
+    explained: &[bool],
+    from: usize,
+    to: usize,
+) -> Box<[(u32, u32)]> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for token in (from..to).filter(|&t| !explained[t]) {
+        if token > from && !explained[token - 1] {
+            if let Some(range) = ranges.last_mut() {
+                range.1 = tokens.end[token];
+            }
+        } else if ranges.len() < NOVEL_RANGES {
+            ranges.push((tokens.start[token], tokens.end[token]));
+        } else {
+            break;
+        }
+    }
+    ranges.into()
+}
+
 /// The order of rows in the table.
 pub(super) fn row_order(subjects: &[Subject], a: &Row, b: &Row) -> Ordering {
     let key = |r: &Row| {
@@ -355,6 +383,6 @@ pub(super) fn row_order(subjects: &[Subject], a: &Row, b: &Row) -> Ordering {
 }
 
 /// The time by which an answer existed: its end, or its start if the end is not known or not later.
-pub(super) fn existed(subject: &Subject, start: TimeMicros) -> TimeMicros {
+pub(crate) fn existed(subject: &Subject, start: TimeMicros) -> TimeMicros {
     subject.t_end.map_or(start, |end| end.max(start))
 }

@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// One window of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// First token.
     pub from: u32,
     /// One past the last token.
@@ -20,7 +20,7 @@ pub(super) struct Window {
 }
 
 /// Calls `each` with every window of a text, in order of the first token.
-pub(super) fn for_each(tokens: &Tokens, mut each: impl FnMut(Window)) {
+pub(crate) fn for_each(tokens: &Tokens, mut each: impl FnMut(Window)) {
     let (mut sequence, mut hashes) = (Vec::new(), Vec::new());
     sequence::append(tokens, &mut sequence);
     let mut breaks = 0;
@@ -45,7 +45,7 @@ fn window(stretch: &[u32], at: usize, first: usize, hash: u64) -> Window {
 }
 
 /// Whether two token sequences of equal length are equal.
-pub(super) fn equal(a: &Tokens, a_from: usize, b: &Tokens, b_from: usize, length: usize) -> bool {
+pub(crate) fn equal(a: &Tokens, a_from: usize, b: &Tokens, b_from: usize, length: usize) -> bool {
     (0..length).all(|k| a.folded(a_from + k) == b.folded(b_from + k))
 }
 
@@ -73,13 +73,13 @@ impl Hasher for PassThrough {
 pub(super) type ByHash<V> = HashMap<u64, V, BuildHasherDefault<PassThrough>>;
 
 /// A set of hashes that may say yes wrongly, never no.
-pub(super) struct Filter {
+pub(crate) struct Filter {
     words: Vec<u64>,
 }
 
 impl Filter {
     /// A filter for about `entries` hashes: 16 bits each.
-    pub(super) fn new(entries: usize) -> Filter {
+    pub(crate) fn new(entries: usize) -> Filter {
         Filter {
             words: vec![0; (entries / 4).next_power_of_two().max(16)],
         }
@@ -90,12 +90,12 @@ impl Filter {
         (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
     }
 
-    pub(super) fn insert(&mut self, hash: u64) {
+    pub(crate) fn insert(&mut self, hash: u64) {
         let (word, bits) = self.place(hash);
         self.words[word] |= bits;
     }
 
-    pub(super) fn may_hold(&self, hash: u64) -> bool {
+    pub(crate) fn may_hold(&self, hash: u64) -> bool {
         let (word, bits) = self.place(hash);
         self.words[word] & bits == bits
     }
@@ -134,7 +134,7 @@ pub(super) struct Scanner {
 }
 
 /// Numbers for the distinct windows of some texts.
-pub(super) struct WindowIndex {
+pub(crate) struct WindowIndex {
     /// Numbers, each one more than it is.
     table: Table,
     standing: Vec<Standing>,

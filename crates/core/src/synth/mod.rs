@@ -14,10 +14,13 @@ mod prose;
 mod records;
 mod rng;
 mod schedule;
+mod testimony;
 mod texts;
 mod words;
 mod words_east;
 mod words_west;
+
+use testimony::Story;
 
 /// Where a scenario goes.
 pub trait Sink {
@@ -93,7 +96,7 @@ pub struct SimulateSummary {
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError {
     /// No scenario has this name.
-    #[error("unknown scenario \"{0}\", expected one of: glm53-incident")]
+    #[error("unknown scenario \"{0}\", see `simulate --help`")]
     UnknownScenario(String),
     /// More leaks than fit.
     #[error("{given} leaks asked for, expected at most {most}")]
@@ -108,11 +111,33 @@ pub enum SimulateError {
     Write(#[from] std::io::Error),
 }
 
-const SCENARIOS: [Scenario; 1] = [Scenario {
-    name: "glm53-incident",
-    summary: "prompts over the prefill pool answered from stale pages, 27 August to 9 September \
-              2026",
-}];
+const SCENARIOS: [Scenario; 6] = [
+    Scenario {
+        name: "glm53-incident",
+        summary: "prompts over the prefill pool answered from stale pages, 27 August to 9 \
+                  September 2026",
+    },
+    Scenario {
+        name: "engine-testimony",
+        summary: "prompts over the pool, told by the engines alone: no text in any log",
+    },
+    Scenario {
+        name: "lost-rooms",
+        summary: "the same, and the gateway did not keep the room of a hand-over",
+    },
+    Scenario {
+        name: "grammar-timeouts",
+        summary: "short prompts handed over as stubs because their grammar was late on prefill",
+    },
+    Scenario {
+        name: "late-writes",
+        summary: "after an abort a late write lands in the pages of a bystander with a short prompt",
+    },
+    Scenario {
+        name: "healthy-week",
+        summary: "the same long prompts on engines with large pools: nothing may be found",
+    },
+];
 
 /// The scenarios that [`simulate`] knows.
 pub fn scenarios() -> &'static [Scenario] {
@@ -133,6 +158,11 @@ pub fn simulate(
     }
     match name {
         "glm53-incident" => incident::write(options, sink),
+        "engine-testimony" => testimony::write(Story::Incident, options, sink),
+        "lost-rooms" => testimony::write(Story::LostRooms, options, sink),
+        "grammar-timeouts" => testimony::write(Story::GrammarTimeouts, options, sink),
+        "late-writes" => testimony::write(Story::LateWrites, options, sink),
+        "healthy-week" => testimony::write(Story::HealthyWeek, options, sink),
         _ => Err(SimulateError::UnknownScenario(name.to_owned())),
     }
 }

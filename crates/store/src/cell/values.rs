@@ -91,7 +91,7 @@ text_cell!(Outcome, Text, |v| v.as_str(), |s| {
 });
 text_cell!(TimeZoneSource, Text, |v| v.as_str(), |s| {
     use TimeZoneSource::*;
-    [Utc, Offset, Assumed, Unknown]
+    [Utc, Offset, Assumed, Unknown, Relative]
         .into_iter()
         .find(|v| v.as_str() == s)
 });

@@ -9,6 +9,11 @@ pub fn overlaps() -> SchemaRef {
     Table::Overlaps.schema()
 }
 
+/// The schema of `second_hand`.
+pub fn second_hand() -> SchemaRef {
+    Table::SecondHand.schema()
+}
+
 /// The schema of `findings`.
 pub fn findings() -> SchemaRef {
     Table::Findings.schema()
@@ -21,7 +26,7 @@ pub fn verdicts() -> SchemaRef {
 
 table! {
     /// One maximal token span that a response shares with another tenant's text.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct OverlapRow in Overlaps {
         /// The exchange whose response holds the span
         pub exchange_id: String,
@@ -63,12 +68,28 @@ table! {
         /// Whether the source tenant is itself an independent carrier of every novel window of the
         /// span
         pub source_carries: bool,
-        /// How unlikely the span is by chance; null until measured
+        /// How unlikely the novel part of the span is under the traffic of the case
         #[unit = "millibits"]
         pub surprise_millibits: Option<i64>,
+        /// How much of that stands in the receiver's own prompt all the same, word by word
+        #[unit = "thousandths"]
+        pub own_fit_permille: Option<i64>,
+        /// How much of their rarest words the prompts of both exchanges share; null where one has
+        /// none
+        #[unit = "thousandths"]
+        pub prompt_similarity_permille: Option<i64>,
+        /// Tokens of the chain of short fragments that the row stands for; null for one whole span
+        #[unit = "tokens"]
+        pub chain_tokens: Option<i64>,
+        /// How unlikely that chain is by chance
+        #[unit = "bits"]
+        pub chain_bits: Option<i64>,
         /// From the source's time to the response's; null where a time is unknown
         #[unit = "milliseconds"]
         pub lag_ms: Option<i64>,
+        /// KV pools' worth of tokens that their common process wrote in between; null where the
+        /// process or its pool is not known
+        pub turnovers: Option<f64>,
         /// When the source was there, seen from the response: before, overlap, after, unknown
         pub order: Word,
         /// Whether the two could have shared memory; null where it is not known
@@ -77,6 +98,20 @@ table! {
         pub at_cut: bool,
         /// Keyed hash of the span's tokens
         pub span_hmac: String,
+    }
+}
+
+table! {
+    /// A prompt that holds text which an earlier answer had leaked to the same tenant.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct SecondHandRow in SecondHand {
+        /// The exchange with the prompt
+        pub exchange_id: String,
+        /// The exchange whose answer leaked: the earliest where several did
+        pub leak_exchange_id: String,
+        /// Leaked tokens in a row
+        #[unit = "tokens"]
+        pub tokens: i64,
     }
 }
 

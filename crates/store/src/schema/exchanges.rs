@@ -66,10 +66,13 @@ table! {
         /// First token of the response
         #[kind = Time]
         pub t_first_token: Option<TimeMicros>,
+        /// From the start to the first token; null where one of the times is not known
+        #[unit = "milliseconds"]
+        pub first_token_ms: Option<i64>,
         /// End of the response
         #[kind = Time]
         pub t_end: Option<TimeMicros>,
-        /// Where the zone of the times came from: utc, offset, assumed, unknown
+        /// Where the zone of the times came from: utc, offset, assumed, unknown, relative
         pub t_zone: TimeZoneSource,
         /// HTTP status that the client saw; null where the record has none
         pub http_status: Option<i32>,
@@ -153,6 +156,9 @@ table! {
         /// Why it was not searched: text_absent, tenant_unknown, time_unknown, encrypted, ids_only,
         /// not_searched and others; null when judged
         pub unjudged_reason: Option<Word>,
+        /// What it could have shared memory with: node/NAME#N for the N-th process of a node,
+        /// deployment/NAME where the node is unknown; null where nothing is known
+        pub share_group: Option<String>,
         /// The id group whose links were dropped because its exchanges cannot be one call; null
         /// otherwise
         pub collision_id: Option<String>,
@@ -205,6 +211,7 @@ impl ExchangeRow {
             engine_version: None,
             t_start: None,
             t_first_token: None,
+            first_token_ms: None,
             t_end: None,
             t_zone: TimeZoneSource::default(),
             http_status: None,
@@ -241,6 +248,7 @@ impl ExchangeRow {
             foreign_exchanges: 0,
             judged: false,
             unjudged_reason: None,
+            share_group: None,
             collision_id: None,
             collision_reason: None,
         }

@@ -146,7 +146,10 @@ table! {
         pub engine_version: Option<String>,
         /// How the engine serves, such as disaggregated or unified
         pub mode: Option<String>,
-        /// Where the figures come from: the configuration, an engine log, a server_info file
+        /// Settings of the process that matter here, `name=value` with blanks between
+        pub flags: Option<String>,
+        /// Where the figures come from: the configuration, an engine log, a server_info file,
+        /// metrics; several witnesses of the same figures stand side by side
         pub source: String,
     }
 }

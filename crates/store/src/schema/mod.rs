@@ -3,13 +3,23 @@
 //! Each table is declared once, as a row struct inside [`table!`]; the struct's fields are the
 //! columns, in this order, and their comments are the descriptions that stand in the files.
 
+mod attribution;
 mod detect;
+mod engine;
 mod exchanges;
 mod input;
+mod joint;
+mod signals;
 
-pub use detect::{FindingRow, OverlapRow, VerdictRow, findings, overlaps, verdicts};
+pub use attribution::{AttributionRow, TextHealthRow, attributions, text_health};
+pub use detect::{
+    FindingRow, OverlapRow, SecondHandRow, VerdictRow, findings, overlaps, second_hand, verdicts,
+};
+pub use engine::{EngineEventRow, engine_events};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
+pub use joint::{DuplicateRow, FactOverlapRow, duplicates, fact_overlaps};
+pub use signals::{IdentifierRow, identifiers};
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::borrow::Cow;
@@ -156,8 +166,22 @@ pub enum Table {
     Rejects,
     /// One capacity epoch a row.
     Capacity,
+    /// One engine event a row.
+    EngineEvents,
     /// One maximal shared token span a row.
     Overlaps,
+    /// One identifier that a response shares with another tenant a row.
+    Identifiers,
+    /// One prompt with text of an earlier leak a row.
+    SecondHand,
+    /// Rare facts that meet in one response a row.
+    FactOverlaps,
+    /// One long answer with a twin of another tenant a row.
+    Duplicates,
+    /// One response against its own and the best foreign prompt a row.
+    Attributions,
+    /// One response's text a row.
+    TextHealth,
     /// One hit of a rule a row.
     Findings,
     /// One delivered response in the window a row.
@@ -166,13 +190,20 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 15] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
         Table::Rejects,
         Table::Capacity,
+        Table::EngineEvents,
         Table::Overlaps,
+        Table::Identifiers,
+        Table::SecondHand,
+        Table::FactOverlaps,
+        Table::Duplicates,
+        Table::Attributions,
+        Table::TextHealth,
         Table::Findings,
         Table::Verdicts,
     ];
@@ -185,7 +216,14 @@ impl Table {
             Table::Sources => "sources",
             Table::Rejects => "rejects",
             Table::Capacity => "capacity",
+            Table::EngineEvents => "engine_events",
             Table::Overlaps => "overlaps",
+            Table::Identifiers => "identifiers",
+            Table::SecondHand => "second_hand",
+            Table::FactOverlaps => "fact_overlaps",
+            Table::Duplicates => "duplicates",
+            Table::Attributions => "attributions",
+            Table::TextHealth => "text_health",
             Table::Findings => "findings",
             Table::Verdicts => "verdicts",
         }
@@ -204,7 +242,14 @@ impl Table {
             Table::Sources => SourceRow::COLUMNS,
             Table::Rejects => RejectRow::COLUMNS,
             Table::Capacity => CapacityRow::COLUMNS,
+            Table::EngineEvents => EngineEventRow::COLUMNS,
             Table::Overlaps => OverlapRow::COLUMNS,
+            Table::Identifiers => IdentifierRow::COLUMNS,
+            Table::SecondHand => SecondHandRow::COLUMNS,
+            Table::FactOverlaps => FactOverlapRow::COLUMNS,
+            Table::Duplicates => DuplicateRow::COLUMNS,
+            Table::Attributions => AttributionRow::COLUMNS,
+            Table::TextHealth => TextHealthRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
             Table::Verdicts => VerdictRow::COLUMNS,
         }
@@ -239,7 +284,16 @@ impl Table {
             Table::Sources => "one input with its digests and its tally",
             Table::Rejects => "bytes of an input that could not become an exchange",
             Table::Capacity => "one capacity epoch of a node or deployment",
+            Table::EngineEvents => "one event of an engine's own log",
             Table::Overlaps => "one maximal span that a response shares with another tenant's text",
+            Table::Identifiers => {
+                "one identifier that a response shares with another tenant's traffic, or one canary"
+            }
+            Table::FactOverlaps => "rare facts of one foreign exchange that meet in one response",
+            Table::Duplicates => "the same long answer, or nearly, to two tenants",
+            Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
+            Table::Attributions => "one response against its own and the best foreign prompt",
+            Table::TextHealth => "what one response's text is like",
             Table::Findings => "one hit of a rule",
             Table::Verdicts => "the grade of one delivered response in the window",
         }

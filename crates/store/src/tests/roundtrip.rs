@@ -4,8 +4,8 @@ use super::sample::{Dice, batch, rows};
 use crate::cell::CellProblem;
 use crate::reader::{check_rows, read_batches, read_rows};
 use crate::rows::{
-    CapacityRow, ExchangeRow, FindingRow, OverlapRow, RejectRow, Row, RowError, SourceRow, TextRow,
-    VerdictRow, decode, encode,
+    AttributionRow, CapacityRow, EngineEventRow, ExchangeRow, FindingRow, OverlapRow, RejectRow,
+    Row, RowError, SourceRow, TextHealthRow, TextRow, VerdictRow, decode, encode,
 };
 use crate::schema::Table;
 use crate::writer::{Partitioned, TableWriter, WriteOptions, date_of};
@@ -60,7 +60,10 @@ macro_rules! every_table {
         $check::<SourceRow>($($argument),*);
         $check::<RejectRow>($($argument),*);
         $check::<CapacityRow>($($argument),*);
+        $check::<EngineEventRow>($($argument),*);
         $check::<OverlapRow>($($argument),*);
+        $check::<AttributionRow>($($argument),*);
+        $check::<TextHealthRow>($($argument),*);
         $check::<FindingRow>($($argument),*);
         $check::<VerdictRow>($($argument),*);
     };

@@ -3,6 +3,8 @@
 //! Only what a model reads or writes is text: a part that is a picture, sound or file leaves its
 //! kind behind and nothing else.
 
+mod untyped;
+
 use crate::exchange::{FieldText, Modalities};
 use crate::format::json::Json;
 
@@ -87,6 +89,8 @@ impl Gathered {
         } else if let Some(content) = message.some("content") {
             self.reasoning_of(message);
             self.content(content);
+        } else if let Some(parts) = message.some("parts") {
+            self.content(parts);
         } else {
             self.reasoning_of(message);
         }
@@ -137,15 +141,15 @@ impl Gathered {
                 self.modalities.insert(Modalities::IMAGE);
             }
             "input_audio" | "audio" | "audio_url" => self.modalities.insert(Modalities::AUDIO),
-            "video_url" | "video" | "file" | "input_file" => {
-                self.modalities.insert(Modalities::FILE);
-            }
+            "video_url" | "video" | "file" | "input_file" | "blob" | "uri" => self.attached(part),
             "document" => self.document(part),
             "tool_use" | "function_call" | "tool_call" | "server_tool_use" | "custom_tool_call"
-            | "mcp_call" => self.call(part.some("function").unwrap_or(part)),
+            | "mcp_call" | "server_tool_call" => self.call(part.some("function").unwrap_or(part)),
             "tool_result"
             | "function_call_output"
             | "custom_tool_call_output"
+            | "tool_call_response"
+            | "server_tool_call_response"
             | "web_search_tool_result" => self.result(part),
             "thinking" | "reasoning" | "redacted_thinking" => self.thought(part),
             "refusal" => part
@@ -155,9 +159,12 @@ impl Gathered {
             _ => {
                 let keys = ["text", "content", "input_text", "output_text"];
                 match part.any(&keys) {
+                    Some(Json::Str(text)) if part.get("thought") == Some(&Json::Bool(true)) => {
+                        self.push(Slot::Reasoning, text);
+                    }
                     Some(Json::Str(text)) => self.text(text),
                     Some(inner) => self.content(inner),
-                    None => {}
+                    None => self.untyped(part),
                 }
             }
         }
@@ -191,7 +198,7 @@ impl Gathered {
         if let Some(name) = call.str_of("name") {
             self.push(Slot::Tool, name);
         }
-        match call.any(&["arguments", "input"]) {
+        match call.any(&["arguments", "input", "args"]) {
             Some(Json::Str(arguments)) => self.push(Slot::Tool, arguments),
             Some(arguments) => self.push(Slot::Tool, &arguments.to_text()),
             None => {}
@@ -200,8 +207,13 @@ impl Gathered {
 
     fn result(&mut self, part: &Json<'_>) {
         self.modalities.insert(Modalities::TOOL);
-        if let Some(content) = part.any(&["content", "output"]) {
-            self.content(content);
+        match part.any(&["content", "output", "response", "result"]) {
+            // A chat template writes a result that is no text as JSON.
+            Some(object @ Json::Object(_)) if object.any(&["text", "content"]).is_none() => {
+                self.text(&object.to_text());
+            }
+            Some(content) => self.content(content),
+            None => {}
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod content;
 pub mod request;
 pub mod response;
+pub mod salvage;
 pub mod sse;
 pub mod usage;
 
@@ -20,7 +21,7 @@ use crate::exchange::{
 pub const NESTED_JSON_LEVELS: u8 = 3;
 
 /// Choices that one response may have; providers allow 128.
-const MAX_CHOICES: usize = 4096;
+pub const MAX_CHOICES: usize = 4096;
 
 /// Bytes of prompt and extra fields that the choices of one record may copy.
 const MAX_COPIED_BYTES: usize = 256 << 20;
@@ -130,7 +131,10 @@ fn merge(base: &mut Exchange, request: &Request, response: &Response) {
     for correlation in &request.correlation {
         add_correlation(base, correlation.kind, correlation.value.clone());
     }
-    if let Some(id) = &response.id {
+    // A cached answer has the id of the call that filled the cache, perhaps another tenant's.
+    if let Some(id) = &response.id
+        && base.cache_hit != Some(true)
+    {
         add_correlation(base, CorrelationKind::EngineRid, id.clone());
     }
     let usage = response.usage;

@@ -1,7 +1,7 @@
 //! Request bodies: chat, completions, responses and messages.
 
 use super::content::Gathered;
-use super::{NESTED_JSON_LEVELS, push_candidate};
+use super::{NESTED_JSON_LEVELS, push_candidate, salvage};
 use crate::exchange::{
     ContentState, Correlation, CorrelationKind, FieldText, Modalities, TenantCandidate,
 };
@@ -55,10 +55,20 @@ impl Request {
 
     /// A prompt that is a plain text, whatever it looks like.
     pub fn of_text(text: &str) -> Request {
-        let mut gathered = Gathered::prompt();
-        gathered.text(text);
-        let mut request = Request::default();
-        request.take(gathered);
+        Request::of_owned(text.to_owned())
+    }
+
+    /// As [`of_text`](Request::of_text), without a copy.
+    pub fn of_owned(text: String) -> Request {
+        let prompt = FieldText::of(text);
+        let mut request = Request {
+            state: ContentState::Full,
+            ..Request::default()
+        };
+        if !prompt.text.is_empty() {
+            request.modalities.insert(Modalities::TEXT);
+        }
+        request.prompts.push(prompt);
         request.seal();
         request
     }
@@ -76,13 +86,12 @@ impl Request {
                 {
                     return Request::read_nested(inner, level + 1);
                 }
+                if parsed.is_err_and(|e| e.is_eof()) && markers::is_cut_body(open) {
+                    return salvage::request(text);
+                }
                 let mut gathered = Gathered::prompt();
                 gathered.text(text);
                 request.take(gathered);
-                if parsed.is_err_and(|e| e.is_eof()) && markers::is_cut_body(open) {
-                    request.state = ContentState::Truncated;
-                    request.prompts.iter_mut().for_each(markers::cut_end);
-                }
             }
             Json::Array(items) if !items.is_empty() => request.prompt_value(body),
             Json::Object(_) => request.read_object(body, level),
@@ -92,7 +101,8 @@ impl Request {
     }
 
     fn read_object(&mut self, body: &Json<'_>, level: u8) {
-        let wraps = !body.has("messages") && !body.has("prompt") && !body.has("input");
+        let own = ["messages", "prompt", "input", "contents"];
+        let wraps = !own.iter().any(|key| body.has(key));
         if wraps
             && level < NESTED_JSON_LEVELS
             && let Some(inner) = body.some("body")
@@ -110,12 +120,16 @@ impl Request {
             body.at(&["metadata", "user_id"]),
         );
         let mut gathered = Gathered::prompt();
-        for key in ["system", "instructions"] {
-            if let Some(text) = body.some(key) {
-                gathered.content(text);
-            }
+        let system = [
+            "system",
+            "instructions",
+            "systemInstruction",
+            "system_instruction",
+        ];
+        for text in system.iter().filter_map(|key| body.some(key)) {
+            gathered.content(text.some("parts").unwrap_or(text));
         }
-        if let Some(messages) = body.some("messages") {
+        if let Some(messages) = body.any(&["messages", "contents"]) {
             gathered.has_content = true;
             gathered.messages(messages);
         }
@@ -126,6 +140,7 @@ impl Request {
             Some(input) => gathered.messages(input),
             None => {}
         }
+        self.clouds(body, &mut gathered);
         // Chat templates write the tools into the prompt as JSON: they are text of the tenant too.
         for tool in body
             .any(&["tools", "functions"])
@@ -142,10 +157,47 @@ impl Request {
         self.conversation(body);
     }
 
-    /// Earlier turns of a conversation that the provider keeps are not in the record.
+    /// The names that single models of the clouds have for a prompt and its tools.
+    fn clouds(&mut self, body: &Json<'_>, gathered: &mut Gathered) {
+        if body.has("messages") || body.has("input") || body.has("prompt") {
+            // `message` and `inputText` may then be anything.
+        } else if let Some(text) = body.str_of("inputText") {
+            gathered.text(text);
+        } else if let Some(text) = body.str_of("message") {
+            for turn in body
+                .get("chat_history")
+                .map(Json::items)
+                .unwrap_or_default()
+            {
+                turn.any(&["message", "content"])
+                    .into_iter()
+                    .for_each(|t| gathered.content(t));
+            }
+            gathered.text(text);
+        }
+        for tool in body
+            .at(&["toolConfig", "tools"])
+            .map(Json::items)
+            .unwrap_or_default()
+        {
+            if let Some(spec) = tool.some("toolSpec") {
+                gathered.modalities.insert(Modalities::TOOL);
+                gathered.text(&spec.to_text());
+            }
+        }
+    }
+
+    /// Earlier turns of a conversation, or a cached beginning of the prompt, that the provider
+    /// keeps are not in the record.
     fn conversation(&mut self, body: &Json<'_>) {
-        let conversation = body.some("conversation");
-        if conversation.is_none() && body.some("previous_response_id").is_none() {
+        let conversation = body.any(&["conversation", "thread_id"]);
+        let keys = [
+            "previous_response_id",
+            "cachedContent",
+            "cached_content",
+            "assistant_id",
+        ];
+        if conversation.is_none() && body.any(&keys).is_none() {
             return;
         }
         if self.state != ContentState::IdsOnly {
@@ -199,11 +251,19 @@ impl Request {
 fn looks_like_request(json: &Json<'_>, level: u8) -> bool {
     match json {
         Json::Object(_) => {
-            let keys = ["messages", "prompt", "input", "body", "contents"];
+            let keys = [
+                "messages",
+                "prompt",
+                "input",
+                "body",
+                "contents",
+                "inputText",
+            ];
             keys.iter().any(|key| json.has(key))
         }
         Json::Array(items) => {
-            let message = |item: &Json<'_>| item.has("role") || item.has("content");
+            let keys = ["role", "content", "parts"];
+            let message = |item: &Json<'_>| keys.iter().any(|key| item.has(key));
             !items.is_empty() && items.iter().all(message)
         }
         // JSON in JSON in JSON: what counts is the innermost.

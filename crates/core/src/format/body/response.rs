@@ -1,9 +1,11 @@
 //! Response bodies: chat, completions, responses and messages, whole or streamed.
 
+pub(super) mod clouds;
+
 use super::content::Gathered;
 use super::sse;
 use super::usage::{Usage, finish_reason};
-use super::{ErrorBody, NESTED_JSON_LEVELS};
+use super::{ErrorBody, NESTED_JSON_LEVELS, salvage};
 use crate::exchange::{ContentState, FieldText, Modalities, TimeMicros};
 use crate::format::json::Json;
 use crate::format::{markers, time};
@@ -74,7 +76,7 @@ impl Response {
     fn read_nested(body: &Json<'_>, level: u8) -> Response {
         match body {
             Json::Str(text) => Response::read_text(text, level),
-            Json::Array(items) if items.iter().any(sse::is_event) => sse::of_events(items),
+            Json::Array(items) if items.iter().any(sse::is_chunk) => sse::of_events(items),
             Json::Array(items) if !items.is_empty() => {
                 let mut gathered = Gathered::choice();
                 gathered.messages(body);
@@ -104,14 +106,7 @@ impl Response {
                             return response;
                         }
                         if error.is_eof() && markers::is_cut_body(open) {
-                            let mut response = Response::plain(text);
-                            response.state = ContentState::Truncated;
-                            let field = response
-                                .choices
-                                .iter_mut()
-                                .find_map(|c| c.response.as_mut());
-                            field.into_iter().for_each(markers::cut_end);
-                            return response;
+                            return salvage::cut_json(text);
                         }
                     }
                 }
@@ -123,7 +118,7 @@ impl Response {
     fn read_object(body: &Json<'_>, level: u8) -> Response {
         if !has_known_key(body)
             && level < NESTED_JSON_LEVELS
-            && let Some(inner) = body.any(&["body", "response"])
+            && let Some(inner) = body.any(&["body", "response", "result"])
         {
             return Response::read_nested(inner, level + 1);
         }
@@ -150,6 +145,8 @@ impl Response {
             for (position, choice) in choices.items().iter().enumerate() {
                 response.push_choice(position, choice);
             }
+        } else if response.push_cloud(body) {
+            // The rest has no such keys.
         } else if let Some(output) = body.some("output") {
             response.push_output(output, body);
         } else if let Some(text) = body.str_of("output_text") {
@@ -297,7 +294,11 @@ fn has_known_key(json: &Json<'_>) -> bool {
         "text",
         "completion",
     ];
-    keys.iter().any(|key| json.has(key)) || sse::is_event(json)
+    let cloud = &clouds::KEYS[..];
+    keys.iter()
+        .chain(cloud)
+        .any(|key| *key != "result" && json.has(key))
+        || sse::is_event(json)
 }
 
 /// Whether JSON found in a string is a provider's response and not a model's JSON answer.
@@ -307,10 +308,12 @@ fn is_response(json: &Json<'_>, level: u8) -> bool {
             json.get("choices")
                 .is_some_and(|c| matches!(c, Json::Array(_)))
                 || (json.has("output") && (json.has("usage") || json.has("object")))
+                || sse::clouds::is_gemini(json)
+                || json.at(&["output", "message"]).is_some()
                 || json.str_of("type") == Some("message")
                 || (json.has("role") && json.has("content"))
                 || ErrorBody::read(json).is_some()
-                || sse::is_event(json)
+                || sse::is_chunk(json)
                 || json
                     .some("body")
                     .is_some_and(|body| is_response(body, level))

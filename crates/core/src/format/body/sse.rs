@@ -3,6 +3,8 @@
 //! One aggregator for the chunks of OpenAI chat and completions, the Responses API and Anthropic.
 //! An error behind the first chunks keeps what was delivered before it.
 
+pub mod clouds;
+
 use super::ErrorBody;
 use super::content::Gathered;
 use super::response::{Response, finish_of};
@@ -44,6 +46,11 @@ pub fn is_event(json: &Json<'_>) -> bool {
             || kind.starts_with("content_block_")
             || kind == "ping"
     })
+}
+
+/// Whether an object is one chunk of a stream, or a response that may also come in such chunks.
+pub fn is_chunk(json: &Json<'_>) -> bool {
+    is_event(json) || clouds::is_chunk(json)
 }
 
 /// Reads a stream of server-sent events.
@@ -88,7 +95,7 @@ pub fn of_concatenated(text: &str) -> Option<Response> {
     let mut known = false;
     for item in serde_json::Deserializer::from_str(text).into_iter::<Json<'_>>() {
         match item {
-            Ok(event) if is_event(&event) => {
+            Ok(event) if is_chunk(&event) => {
                 known = true;
                 stream.event(&event);
             }
@@ -147,7 +154,7 @@ impl Stream {
             self.responses_event(rest, event);
         } else if kind.starts_with("message_") || kind.starts_with("content_block_") {
             self.anthropic_event(kind, event);
-        } else {
+        } else if event.has("choices") || !self.cloud_chunk(event) {
             self.openai_chunk(event);
         }
     }

@@ -54,6 +54,132 @@ fn requests_of_one_part() {
 }
 
 #[test]
+fn requests_of_the_clouds() {
+    use ContentState::*;
+    check_requests(&[
+        (
+            r#"{"contents":[{"role":"user","parts":[{"text":"a"},{"fileData":{"mimeType":"audio/x"}}]}],"systemInstruction":{"parts":[{"text":"s"}]}}"#,
+            Full,
+            &["s\na"],
+        ),
+        (
+            r#"{"contents":[{"parts":[{"text":"a"}]}],"cachedContent":"c"}"#,
+            Stateful,
+            &["a"],
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":[{"guardContent":{"text":{"text":"g"}}},{"document":{"name":"n","source":{"text":"d"}}},{"cachePoint":{}}]}]}"#,
+            Full,
+            &["g\nd"],
+        ),
+        (r#"{"inputText":"t"}"#, Full, &["t"]),
+        (
+            r#"{"message":"m","chat_history":[{"message":"h"}]}"#,
+            Full,
+            &["h\nm"],
+        ),
+        (
+            r#"{"thread_id":"t","messages":[{"role":"user","content":"m"}]}"#,
+            Stateful,
+            &["m"],
+        ),
+        (
+            r#"[{"role":"user","parts":[{"type":"text","content":"p"},{"type":"tool_call_response","result":"r"}]}]"#,
+            Full,
+            &["p\nr"],
+        ),
+        (
+            r#""{\"contents\":[{\"parts\":[{\"text\":\"cut he""#,
+            Truncated,
+            &["cut he"],
+        ),
+    ]);
+}
+
+#[test]
+fn responses_of_the_clouds() {
+    for (body, text, finish, counts) in [
+        (
+            r#"{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"t","thought":true}]},"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"thoughtsTokenCount":3}}"#,
+            "a",
+            Some("length"),
+            (Some(1), Some(5)),
+        ),
+        (
+            r#"[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2}}]"#,
+            "ab",
+            Some("stop"),
+            (Some(1), Some(2)),
+        ),
+        (
+            r#"{"output":{"message":{"content":[{"text":"a"}]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":2}}"#,
+            "a",
+            Some("tool_calls"),
+            (Some(1), Some(2)),
+        ),
+        (
+            r#"{"results":[{"outputText":"a","completionReason":"LENGTH","tokenCount":2}],"inputTextTokenCount":1}"#,
+            "a",
+            Some("length"),
+            (Some(1), Some(2)),
+        ),
+        (
+            r#"[{"generation":"a","stop_reason":null},{"generation":"b","stop_reason":"length"}]"#,
+            "ab",
+            Some("length"),
+            (None, None),
+        ),
+        (
+            r#"{"outputs":[{"text":"a","stop_reason":"stop"}]}"#,
+            "a",
+            Some("stop"),
+            (None, None),
+        ),
+        (
+            r#"{"result":{"response":"a","usage":{"prompt_tokens":1,"completion_tokens":2}},"success":true}"#,
+            "a",
+            None,
+            (Some(1), Some(2)),
+        ),
+        (
+            r#""data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\ndata: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"b\"}]},\"finishReason\":\"SAFETY\"}]}\n\n""#,
+            "ab",
+            Some("content_filter"),
+            (None, None),
+        ),
+        // An answer of the model's own that looks a little like one of those.
+        (
+            r#""{\"candidates\":[\"Ada\"],\"results\":[]}""#,
+            r#"{"candidates":["Ada"],"results":[]}"#,
+            None,
+            (None, None),
+        ),
+    ] {
+        let response = Response::read(&parse(body));
+        let [choice] = response.choices.as_slice() else {
+            panic!("one choice: {body}");
+        };
+        assert_eq!(choice.response.as_ref().unwrap().text, text, "{body}");
+        assert_eq!(choice.finish.as_deref(), finish, "{body}");
+        let usage = (response.usage.prompt, response.usage.completion);
+        assert_eq!(usage, counts, "{body}");
+    }
+}
+
+#[test]
+fn a_cached_answer_does_not_link() {
+    for (cache_hit, ids) in [(Some(true), 0), (Some(false), 1), (None, 1)] {
+        let base = Exchange {
+            cache_hit,
+            ..Exchange::default()
+        };
+        let response = Response::read(&parse(r#"{"id":"r","choices":[]}"#));
+        let out = expand(base, Request::default(), response).unwrap();
+        assert_eq!(out[0].correlation.len(), ids);
+    }
+}
+
+#[test]
 fn requests_of_several_parts() {
     use ContentState::*;
     check_requests(&[
@@ -91,7 +217,7 @@ fn requests_of_several_parts() {
         (
             r#""{\"messages\":[{\"role\":\"user\",\"content\":\"cut of""#,
             Truncated,
-            &["{\"messages\":[{\"role\":\"user\",\"content\":\"cut of"],
+            &["cut of"],
         ),
     ]);
 }

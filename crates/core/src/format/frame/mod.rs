@@ -1,101 +1,32 @@
-//! Splits a decoded byte stream into records: one a line, or one JSON value each.
+//! Splits a decoded byte stream into records: one a line, one JSON value or one CSV row each.
 //!
 //! The framer knows nothing of what a record means. It never holds more than one record beyond the
 //! block that it hands out, gives every byte that is not blank to exactly one record or reject, and
 //! its result does not depend on how the reader cuts the stream.
 
+mod block;
+mod row;
 mod value;
 
+pub use block::{Block, Broken, FrameReject, RecordSpan};
+
 use crate::exchange::RejectReason;
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use std::io::{self, BufRead};
+use std::sync::Arc;
 use value::{Scan, ValueScan};
 
 /// Upper bound of block and record sizes: spans inside a block are 32 bits wide.
 const MAX_BYTES: usize = 1 << 30;
 
+/// Most bytes for which room is made before they are read.
+const MAX_ROOM: usize = 8 << 20;
+
 /// Blanks before the first record of a block that are kept until they are dropped together.
 const BLANK_BYTES: usize = 1 << 16;
 
-/// Where a record stands in its block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordSpan {
-    /// First byte in [`Block::bytes`].
-    pub start: u32,
-    /// Length in bytes, line ending excluded.
-    pub len: u32,
-    /// The stream ended inside or right behind the record, without a line ending.
-    pub unterminated: bool,
-}
-
-impl RecordSpan {
-    /// The reason to store for a record that could not be decoded: what fails to parse at an end
-    /// without a line ending was cut.
-    pub fn reason(&self, decoded: RejectReason) -> RejectReason {
-        match decoded {
-            RejectReason::InvalidJson | RejectReason::InvalidUtf8 if self.unterminated => {
-                RejectReason::Truncated
-            }
-            other => other,
-        }
-    }
-}
-
-/// Bytes that the framer itself refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameReject {
-    /// Offset in the decoded stream.
-    pub offset: u64,
-    /// Length in bytes.
-    pub length: u64,
-    /// BLAKE3 of the bytes.
-    pub digest: [u8; 32],
-    /// Why.
-    pub reason: RejectReason,
-}
-
-/// The reader failed: nothing behind this place could be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken {
-    /// Offset in the decoded stream where the last, incomplete record begins.
-    pub offset: u64,
-    /// Bytes of it that could still be read.
-    pub length: u64,
-    /// BLAKE3 of those bytes.
-    pub digest: [u8; 32],
-    /// What the reader said.
-    pub kind: io::ErrorKind,
-}
-
-/// Consecutive records and the bytes that hold them.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Block {
-    /// Offset of `bytes` in the decoded stream.
-    pub base_offset: u64,
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// The records, in order.
-    pub records: Vec<RecordSpan>,
-    /// What the framer refused, behind all records of the block.
-    pub rejects: Vec<FrameReject>,
-    /// Set in the last block of a stream that could not be read to its end.
-    pub broken: Option<Broken>,
-}
-
-impl Block {
-    /// The bytes of a record of this block; empty for a span of another one.
-    pub fn record(&self, span: &RecordSpan) -> &[u8] {
-        let start = span.start as usize;
-        self.bytes
-            .get(start..start + span.len as usize)
-            .unwrap_or_default()
-    }
-
-    /// Offset of a record in the decoded stream.
-    pub fn offset(&self, span: &RecordSpan) -> u64 {
-        self.base_offset + u64::from(span.start)
-    }
-}
+/// Bytes in which the first event of a stream says what it is.
+const STREAM_HEAD_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -103,6 +34,8 @@ enum Mode {
     Lines,
     /// A record is a JSON object; brackets and commas around it belong to no record.
     Values,
+    /// A record is a CSV row, whose quoted fields may hold line endings.
+    Rows,
 }
 
 /// Frames one stream.
@@ -117,7 +50,11 @@ pub struct Framer<R> {
     /// Bytes from `pos` on that are known to hold no line ending.
     searched: usize,
     mode: Option<Mode>,
-    /// Up to this offset of the stream, records are lines also where the mode is values.
+    /// Header of a stream of rows.
+    header: Option<Arc<[u8]>>,
+    /// Fields of that header.
+    columns: usize,
+    /// Up to this offset of the stream, records are lines also where the mode is another.
     lines_until: u64,
     ended: bool,
     failure: Option<io::ErrorKind>,
@@ -136,6 +73,8 @@ impl<R: BufRead> Framer<R> {
             pos: 0,
             searched: 0,
             mode: None,
+            header: None,
+            columns: 0,
             lines_until: 0,
             ended: false,
             failure: None,
@@ -164,6 +103,8 @@ impl<R: BufRead> Framer<R> {
             let by_line = mode == Mode::Lines || self.base + (self.pos as u64) < self.lines_until;
             let more = if by_line {
                 self.step_line(&mut block)
+            } else if mode == Mode::Rows {
+                self.step_row(&mut block)
             } else {
                 self.step_value(&mut block)
             };
@@ -179,13 +120,19 @@ impl<R: BufRead> Framer<R> {
             }
         }
         if block.rejects.is_empty() {
-            let tail = self.buf.split_off(self.pos);
+            let tail = self.buf.get(self.pos..).unwrap_or_default();
+            // Room for the next block at once: to grow there would copy every byte again.
+            let room = if self.ended { 0 } else { target.min(MAX_ROOM) };
+            let mut next = Vec::with_capacity(tail.len() + room);
+            next.extend_from_slice(tail);
+            self.buf.truncate(self.pos);
             self.base += self.pos as u64;
             self.pos = 0;
-            block.bytes = std::mem::replace(&mut self.buf, tail);
+            block.bytes = std::mem::replace(&mut self.buf, next);
         }
         self.framed += (block.records.len() + block.rejects.len()) as u64;
         let empty = block.records.is_empty() && block.rejects.is_empty() && block.broken.is_none();
+        block.header.clone_from(&self.header);
         (!empty).then_some(block)
     }
 
@@ -240,15 +187,25 @@ impl<R: BufRead> Framer<R> {
             Some(b'[') => {
                 let next = self.skip(start + 1, b" \t\r\n");
                 match self.byte(next) {
+                    Some(b'{') if self.begins_stream(next) => Mode::Lines,
                     Some(b'{' | b'[' | b']') => Mode::Values,
                     _ => Mode::Lines,
                 }
             }
             Some(b'{') => self.detect_object(start),
-            _ => Mode::Lines,
+            _ => self.detect_rows(start),
         };
         self.mode = Some(mode);
         mode
+    }
+
+    /// Whether an array holds the events of a streamed response: that is one record.
+    fn begins_stream(&mut self, index: usize) -> bool {
+        self.byte(index + STREAM_HEAD_BYTES);
+        let end = self.buf.len().min(index + STREAM_HEAD_BYTES);
+        let head = self.buf.get(index..end).unwrap_or_default();
+        let before = index.checked_sub(1).and_then(|at| self.buf.get(at));
+        before == Some(&b'[') && memmem::find(head, b"\"message_start\"").is_some()
     }
 
     fn detect_object(&mut self, start: usize) -> Mode {
@@ -315,6 +272,10 @@ impl<R: BufRead> Framer<R> {
             b'[' => {
                 let next = self.skip(self.pos + 1, b" \t\r\n");
                 match self.byte(next) {
+                    // The line is one record.
+                    Some(b'{') if self.begins_stream(next) => {
+                        self.lines_until = self.base + self.pos as u64 + 1;
+                    }
                     Some(b'{' | b'[' | b']') | None => self.pos += 1,
                     // A line prefix, not an array: frame to the end of the line.
                     Some(_) => self.lines_until = self.base + self.pos as u64 + 1,

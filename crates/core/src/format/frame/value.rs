@@ -52,7 +52,7 @@ impl ValueScan {
                 }
                 b'\n' => {
                     let next = bytes.get(self.at + 1..).unwrap_or_default();
-                    if next.len() < 2 && !last {
+                    if next.len() < LINE_HEAD && !last {
                         return Scan::More;
                     }
                     if !self.line(next) {
@@ -94,6 +94,9 @@ impl ValueScan {
 
     /// Takes a line ending with what follows it; false where the value cannot go on there.
     fn line(&mut self, next: &[u8]) -> bool {
+        if !may_go_on(next) {
+            return false;
+        }
         if !self.many_lines {
             self.many_lines = true;
             self.indented = matches!(next.first(), Some(b' ' | b'\t' | b'"' | b'}' | b']'));
@@ -106,6 +109,20 @@ impl ValueScan {
         self.starts_inside |= starts;
         // Only behind these may another value begin.
         !starts || matches!(self.last_solid, b',' | b'[' | b':')
+    }
+}
+
+/// Bytes of a line that [`may_go_on`] looks at.
+const LINE_HEAD: usize = 5;
+
+/// Whether a line may begin like this outside of a string: words and dates are lines of a log.
+fn may_go_on(next: &[u8]) -> bool {
+    match next {
+        [a, b, c, d, b'-', ..] if [a, b, c, d].iter().all(|x| x.is_ascii_digit()) => false,
+        [first, ..] => {
+            first.is_ascii_whitespace() || first.is_ascii_digit() || b"\"{}[],:-tfn".contains(first)
+        }
+        [] => true,
     }
 }
 

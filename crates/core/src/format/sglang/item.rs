@@ -1,6 +1,7 @@
 //! One request of a log record: fields to columns.
 
 use super::super::body::{self, add_correlation, extra_field, push_candidate, push_correlation};
+use super::super::headers::push_header;
 use super::super::json::Json;
 use super::super::{DecodeContext, markers, time};
 use crate::exchange::{
@@ -14,24 +15,14 @@ const KEPT_CHARS: usize = 1024;
 /// Headers and labels that are looked at; a batch repeats them for each of its requests.
 const MAX_NAMES: usize = 64;
 
-/// Headers with such a word in their name hold credentials.
-const SECRET_WORDS: [&str; 6] = [
-    "authorization",
-    "api-key",
-    "apikey",
-    "cookie",
-    "token",
-    "secret",
-];
-
 /// What level 2 writes between the ends.
-const ELLIPSIS: &str = "...";
+pub(super) const ELLIPSIS: &str = "...";
 
 /// Unix seconds below this are no wall clock but a process's own.
 const FIRST_UNIX_SECOND: f64 = 1.0e9;
 
 /// Fields of `obj` that are read into columns, or hold token ids.
-const OBJ_READ: [&str; 15] = [
+const OBJ_READ: [&str; 14] = [
     "rid",
     "text",
     "input_ids",
@@ -41,7 +32,6 @@ const OBJ_READ: [&str; 15] = [
     "routing_key",
     "custom_labels",
     "bootstrap_room",
-    "no_logs",
     "image_data",
     "audio_data",
     "video_data",
@@ -133,6 +123,7 @@ impl<'r, 'a> Item<'r, 'a> {
         }
         if self.obj_value("no_logs").and_then(Json::as_bool) == Some(true) {
             // The caller asked for no log; that the logger did not listen is no licence to read.
+            // `obj.no_logs` among the extra fields counts such rows.
             exchange.prompt = None;
             exchange.response = None;
             exchange.prompt_state = ContentState::Redacted;
@@ -201,18 +192,10 @@ impl<'r, 'a> Item<'r, 'a> {
                         add_correlation(exchange, CorrelationKind::TraceId, trace.to_owned());
                     }
                 }
-                _ if SECRET_WORDS.iter().any(|word| name.contains(word)) => {
-                    // It tells tenants apart as well hashed, and opens nothing.
-                    if let Some(secret) = value.and_then(Json::as_str) {
-                        let hash = blake3::hash(secret.as_bytes()).to_hex();
-                        let kind = format!("header:{name}");
-                        let value = Json::Str(hash.get(..16).unwrap_or_default().into());
-                        push_candidate(&mut exchange.tenant_candidates, &kind, Some(&value));
-                    }
-                }
                 _ => {
-                    let kind = format!("header:{name}");
-                    push_candidate(&mut exchange.tenant_candidates, &kind, value);
+                    if let Some(value) = value {
+                        push_header(&mut exchange.tenant_candidates, &name, value);
+                    }
                 }
             }
         }
@@ -288,6 +271,11 @@ impl<'r, 'a> Item<'r, 'a> {
         exchange.finish_reason = body::finish_of(finish);
         if exchange.finish_reason.as_deref() == Some("abort") {
             exchange.outcome = Outcome::Aborted;
+            // A stream that was under way had its 200 already, whatever the engine says then.
+            let streamed = self.obj_value("stream").and_then(Json::as_bool) == Some(true);
+            if streamed && exchange.completion_tokens > Some(1) {
+                return;
+            }
             let status = finish.some("status_code").and_then(Json::as_i64);
             exchange.http_status = status
                 .and_then(|s| u16::try_from(s).ok())
@@ -356,6 +344,11 @@ impl<'r, 'a> Item<'r, 'a> {
             _ if self.input_ids().is_some() => exchange.prompt_state = ContentState::IdsOnly,
             _ => {}
         }
+        // A session splices the new tokens into a context that only the engine holds.
+        let session = self.obj_value("session_params");
+        if session.is_some_and(|s| s.any(&["id", "rid"]).is_some()) {
+            exchange.prompt_state = ContentState::Stateful;
+        }
     }
 
     fn response(&self, exchange: &mut Exchange) {
@@ -390,6 +383,8 @@ impl<'r, 'a> Item<'r, 'a> {
                 .entries()
                 .iter()
                 .filter(|(key, value)| !read.contains(&&**key) && !matches!(value, Json::Null))
+                // A flag that is not set is on every line and says nothing.
+                .filter(|(key, value)| key != "no_logs" || value.as_bool() == Some(true))
                 .map(move |(key, value)| extra_field(&format!("{prefix}{key}"), value))
         };
         exchange.extra.extend(fields(self.obj, "obj.", &OBJ_READ));
@@ -419,7 +414,7 @@ fn field_of(text: &str) -> (FieldText, ContentState) {
 }
 
 /// Byte position of the dots, where a text has the exact shape that level 2 leaves behind.
-fn cut_middle(text: &str) -> Option<usize> {
+pub(super) fn cut_middle(text: &str) -> Option<usize> {
     let whole = 2 * KEPT_CHARS + ELLIPSIS.len();
     if !(whole..=4 * whole).contains(&text.len()) || text.chars().count() != whole {
         return None;
@@ -433,5 +428,7 @@ pub(super) fn host_of(source_name: &str) -> Option<String> {
     let (stem, _) = source_name.split_once(".log")?;
     let (host, rank) = stem.rsplit_once('_')?;
     let ranked = !rank.is_empty() && rank.bytes().all(|b| b.is_ascii_digit());
-    (ranked && !host.is_empty()).then(|| host.to_owned())
+    // The metrics export has date and hour in these places.
+    let dated = host.starts_with("sglang-request-metrics");
+    (ranked && !dated && !host.is_empty()).then(|| host.to_owned())
 }

@@ -4,13 +4,16 @@
 //! write one, joined by the bootstrap room. The log names neither tenant nor model.
 
 mod item;
-mod python;
+mod metrics;
+mod received;
 mod text;
 
+pub use metrics::SglangMetrics;
 pub use text::SglangText;
 
 use super::json::{Fault, Json, decode_lenient};
-use super::{DecodeContext, LogFormat, time};
+use super::{DecodeContext, LogFormat, stray, time};
+use crate::engine::{EngineEvent, read_line};
 use crate::exchange::{Exchange, RecordKind, RejectReason, TimeZoneSource};
 use item::{Item, nth};
 
@@ -27,7 +30,11 @@ impl LogFormat for SglangJson {
 
     fn sniff(&self, record: &[u8]) -> u8 {
         let Some(json) = json_part(record) else {
-            return 0;
+            return if is_engine_line(record) {
+                ENGINE_LINE
+            } else {
+                0
+            };
         };
         let event = decode_lenient(json, |text| {
             let record = Json::parse(text)?;
@@ -48,20 +55,33 @@ impl LogFormat for SglangJson {
         context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
-        let Some(json) = json_part(record) else {
-            // Other lines of the same process share the stream.
-            let known = is_log_line(record);
-            return known
-                .then_some(RecordKind::Other)
-                .ok_or(RejectReason::UnknownShape);
-        };
-        let (kind, mut exchanges) = decode_lenient(json, |text| {
+        decode_line(record, context, out)
+    }
+
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        out.extend(read_line(record, context.zone, context.source_name));
+    }
+}
+
+/// One line of either log: operators switch the spelling while the server runs, so a file may hold
+/// both.
+fn decode_line(
+    record: &[u8],
+    context: &DecodeContext<'_>,
+    out: &mut Vec<Exchange>,
+) -> Result<RecordKind, RejectReason> {
+    let (kind, mut exchanges) = if let Some(json) = json_part(record) {
+        decode_lenient(json, |text| {
             let record = Json::parse(text)?;
             decode_record(&record, context)
-        })?;
-        out.append(&mut exchanges);
-        Ok(kind)
-    }
+        })?
+    } else if text::is_record(record) {
+        text::decode(record, context)?
+    } else {
+        return other_line(record);
+    };
+    out.append(&mut exchanges);
+    Ok(kind)
 }
 
 /// The JSON of a line: the whole line, or what stands behind the logging prefix.
@@ -95,8 +115,40 @@ fn behind_prefix(record: &[u8]) -> Option<&[u8]> {
     })
 }
 
+/// Other lines of the same process share the stream: some of them are events.
+fn other_line(record: &[u8]) -> Result<RecordKind, RejectReason> {
+    let known = is_log_line(record);
+    if known && read_line(record, None, "").is_some() {
+        return Ok(RecordKind::Event);
+    }
+    known
+        .then_some(RecordKind::Other)
+        .ok_or(RejectReason::UnknownShape)
+}
+
 fn is_log_line(record: &[u8]) -> bool {
-    behind_prefix(record).is_some() || record.starts_with(b"INFO:  ")
+    behind_prefix(record).is_some()
+        || record.starts_with(b"INFO:  ")
+        || stray::is_stray(&String::from_utf8_lossy(record))
+}
+
+/// How sure an engine line is of a file that has requests further down.
+const ENGINE_LINE: u8 = 10;
+
+/// Whether the line is one that only this engine writes when it starts up or runs a batch.
+fn is_engine_line(record: &[u8]) -> bool {
+    let starts = [
+        "server_args=",
+        "Prefill batch",
+        "Decode batch",
+        "max_total_num_tokens=",
+        "KV Cache is allocated",
+        "Load weight ",
+        "Init torch distributed",
+        "The server is fired up",
+    ];
+    behind_prefix(record.trim_ascii_start())
+        .is_some_and(|rest| starts.iter().any(|s| rest.starts_with(s.as_bytes())))
 }
 
 fn known_event(event: &str) -> bool {
@@ -113,8 +165,14 @@ fn decode_record(
     let Some(event) = record.str_of("event") else {
         return Err(RejectReason::UnknownShape.into());
     };
+    let stamp = match record.some("timestamp") {
+        Some(value) if known_event(event) => time::read(value, context.zone),
+        _ => Ok((None, TimeZoneSource::Unknown)),
+    };
+    if event == "request.received.openai" {
+        return Ok(received::decode(record, stamp?, context)?);
+    }
     if !matches!(event, "request.received" | "request.finished") {
-        // `request.received.openai` carries no id that would join it to its request.
         let known = known_event(event) || record.has("timestamp");
         let reason = RejectReason::UnknownShape;
         return known
@@ -132,10 +190,7 @@ fn decode_record(
     if !half && record.some("out").is_none() {
         return Err(RejectReason::InvalidField.into());
     }
-    let stamp = match record.some("timestamp") {
-        Some(value) => time::read(value, context.zone)?,
-        None => (None, TimeZoneSource::Unknown),
-    };
+    let stamp = stamp?;
     let count = [record.get("rid"), record.get("out")]
         .into_iter()
         .flatten()
@@ -166,8 +221,8 @@ mod tests {
     fn decode(line: &str, name: &str) -> Result<Vec<Exchange>, RejectReason> {
         let mut out = Vec::new();
         let context = DecodeContext {
-            zone: None,
             source_name: name,
+            ..DecodeContext::default()
         };
         SglangJson
             .decode(line.as_bytes(), &context, &mut out)
@@ -184,6 +239,7 @@ mod tests {
             ("_0.log", None),
             ("a_b.log", None),
             ("x.jsonl", None),
+            ("sglang-request-metrics-20260911_08.log", None),
         ] {
             assert_eq!(item::host_of(name).as_deref(), host, "{name}");
         }

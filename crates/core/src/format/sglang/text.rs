@@ -1,9 +1,10 @@
 //! SGLang's request log as text, the engine's default: `Finish: obj=GenerateReqInput(…), out={…}`.
 
-use super::python::Python;
-use super::{behind_prefix, decode_record, is_log_line};
+use super::{behind_prefix, decode_line, decode_record};
+use crate::engine::{EngineEvent, read_line};
 use crate::exchange::{Exchange, RecordKind, RejectReason};
 use crate::format::json::{Fault, Json, decode_lenient};
+use crate::format::python::Python;
 use crate::format::{DecodeContext, LogFormat};
 use std::borrow::Cow;
 
@@ -23,15 +24,7 @@ impl LogFormat for SglangText {
     }
 
     fn sniff(&self, record: &[u8]) -> u8 {
-        let record = record.trim_ascii_start();
-        let found = behind_prefix(record).is_some_and(|rest| {
-            let starts = |start: &str| rest.strip_prefix(start.as_bytes());
-            STARTS
-                .iter()
-                .filter_map(|(start, _)| starts(start))
-                .any(|r| r.starts_with(b"obj="))
-        });
-        if found { 100 } else { 0 }
+        if is_record(record) { 100 } else { 0 }
     }
 
     fn decode(
@@ -40,21 +33,35 @@ impl LogFormat for SglangText {
         context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
-        let record = record.trim_ascii_start();
-        if self.sniff(record) == 0 {
-            let known = is_log_line(record);
-            return known
-                .then_some(RecordKind::Other)
-                .ok_or(RejectReason::UnknownShape);
-        }
-        let lossy = String::from_utf8_lossy(record);
-        let (kind, mut exchanges) = decode_lenient(lossy.as_bytes(), |text| {
-            let record = read(text).ok_or(Fault::Reject(RejectReason::InvalidJson))?;
-            decode_record(&record, context)
-        })?;
-        out.append(&mut exchanges);
-        Ok(kind)
+        decode_line(record, context, out)
     }
+
+    fn events(&self, record: &[u8], context: &DecodeContext<'_>, out: &mut Vec<EngineEvent>) {
+        out.extend(read_line(record, context.zone, context.source_name));
+    }
+}
+
+/// Whether the line is a request in this spelling.
+pub(super) fn is_record(record: &[u8]) -> bool {
+    behind_prefix(record.trim_ascii_start()).is_some_and(|rest| {
+        let starts = |start: &str| rest.strip_prefix(start.as_bytes());
+        STARTS
+            .iter()
+            .filter_map(|(start, _)| starts(start))
+            .any(|r| r.starts_with(b"obj="))
+    })
+}
+
+/// Decodes such a line.
+pub(super) fn decode(
+    record: &[u8],
+    context: &DecodeContext<'_>,
+) -> Result<(RecordKind, Vec<Exchange>), RejectReason> {
+    let lossy = String::from_utf8_lossy(record.trim_ascii_start());
+    decode_lenient(lossy.as_bytes(), |text| {
+        let record = read(text).ok_or(Fault::Reject(RejectReason::InvalidJson))?;
+        decode_record(&record, context)
+    })
 }
 
 /// The record in the shape of the JSON log.

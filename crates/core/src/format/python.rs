@@ -9,8 +9,11 @@ use std::borrow::Cow;
 /// Values nest no deeper than this.
 const MAX_DEPTH: usize = 64;
 
+/// Bytes that a key with a quote in it may have.
+const MAX_RAW_KEY: usize = 4096;
+
 /// Reads a text of Python values.
-pub(super) struct Python<'a> {
+pub(in crate::format) struct Python<'a> {
     text: &'a str,
     at: usize,
 }
@@ -66,6 +69,30 @@ impl<'a> Python<'a> {
         }
     }
 
+    /// `name: value` pairs as log messages write them, up to the first that cannot be read. Names
+    /// may hold blanks.
+    pub fn labelled(&mut self) -> Vec<(&'a str, Json<'a>)> {
+        let mut entries = Vec::new();
+        loop {
+            self.blanks();
+            let rest = self.rest();
+            let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ' '));
+            let name = rest.get(..length.unwrap_or(0)).unwrap_or_default();
+            let behind = rest.get(name.len()..).unwrap_or_default();
+            if name.is_empty() || !behind.starts_with(": ") {
+                return entries;
+            }
+            self.at += name.len() + 2;
+            let Some(value) = self.value(0) else {
+                return entries;
+            };
+            entries.push((name, value));
+            if !self.take(",") {
+                return entries;
+            }
+        }
+    }
+
     /// One value. A text or list that the logger cut is two with dots between them.
     pub fn value(&mut self, depth: usize) -> Option<Json<'a>> {
         let first = self.plain_value(depth)?;
@@ -99,12 +126,19 @@ impl<'a> Python<'a> {
             b'[' => self.list("]", depth),
             b'(' => self.list(")", depth),
             b'{' => self.dict(depth),
-            b'<' => {
-                self.at += self.rest().find('>')? + 1;
-                Some(Json::Null)
-            }
+            b'<' => self.angle(),
             _ => self.word(depth),
         }
+    }
+
+    /// `<Enum.NAME: value>`, or whatever else has no literal.
+    fn angle(&mut self) -> Option<Json<'a>> {
+        let rest = self.rest();
+        let end = rest.find('>')?;
+        self.at += end + 1;
+        let number = rest.get(..end)?.rsplit_once(": ");
+        let number = number.and_then(|(_, digits)| digits.parse().ok());
+        Some(number.map_or(Json::Null, Json::U64))
     }
 
     fn list(&mut self, end: &str, depth: usize) -> Option<Json<'a>> {
@@ -128,8 +162,12 @@ impl<'a> Python<'a> {
             if self.take("}") {
                 return Some(Json::Object(entries));
             }
-            let key = self.plain_value(depth + 1)?;
+            let start = self.at;
+            let mut key = self.plain_value(depth + 1)?;
             self.blanks();
+            if let Some(raw) = self.raw_key(start) {
+                key = raw;
+            }
             // A set has no values; nothing that is logged needs one.
             let value = if self.take(":") {
                 self.value(depth + 1)?
@@ -143,6 +181,22 @@ impl<'a> Python<'a> {
             entries.push((key, value));
             self.separator("}")?;
         }
+    }
+
+    /// A key that the logger put between quotes without escaping it: it ends where a value begins.
+    fn raw_key(&mut self, start: usize) -> Option<Json<'a>> {
+        let done = self.rest().starts_with([':', ',', '}']);
+        let text = self.text.get(start..)?.strip_prefix('\'')?;
+        let window = text
+            .as_bytes()
+            .get(..MAX_RAW_KEY)
+            .unwrap_or(text.as_bytes());
+        if done {
+            return None;
+        }
+        let end = memchr::memmem::find(window, b"': ")?;
+        self.at = start + 1 + end + 1;
+        Some(Json::Str(Cow::Borrowed(text.get(..end)?)))
     }
 
     /// Takes a comma, or stays before the end.
@@ -239,21 +293,46 @@ mod tests {
     fn table() {
         for (text, expected) in [
             ("'it\\'s'", r#""it's""#),
+            ("torch.Size([3, 4])", "{}"),
             (r#""say \"hi\"\n""#, "\"say \\\"hi\\\"\\n\""),
             ("'\\xe4\\u20ac\\U0001f600\\udcff'", "\"ä€😀\u{fffd}\""),
             ("[1, -2, 2.5, nan, True, None]", "[1,-2,2.5,null,true,null]"),
             ("{'a': (1,), 2: 'b'}", r#"{"a":[1],"2":"b"}"#),
             (
                 "C(a=1, b=D(c='x'), e=<E.F: 0>, g=tensor([1]))",
-                r#"{"a":1,"b":{"c":"x"},"e":null,"g":{}}"#,
+                r#"{"a":1,"b":{"c":"x"},"e":0,"g":{}}"#,
             ),
+            ("[<HTTPStatus.BAD: 400>, <object at 0x7f>]", "[400,null]"),
             ("'head' ... 'tail'", r#""head...tail""#),
             ("[1, 2] ... [8, 9]", r#"[1,2,"...",8,9]"#),
+            ("{'k'': 'v', 'it's': 2}", r#"{"k'":"v","it's":2}"#),
+            ("{1, 2}", r#"{"1":null,"2":null}"#),
             ("5120033876543210987", "5120033876543210987"),
         ] {
             let value = Python::new(text).value(0).unwrap();
             assert_eq!(value.to_text(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn labels() {
+        let text = "prompt: 'a, b: 1', ids: [1], embeds shape: torch.Size([2]), lora: None.";
+        let found = Python::new(text).labelled();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|(name, value)| format!("{name}={}", value.to_text()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "prompt=\"a, b: 1\"",
+                "ids=[1]",
+                "embeds shape={}",
+                "lora=null"
+            ]
+        );
+        assert!(Python::new("prompt: 'open").labelled().is_empty());
+        assert!(Python::new("").labelled().is_empty());
     }
 
     #[test]

@@ -1,83 +1,25 @@
 //! Pentimento's own JSONL: one exchange a line, keys named as the columns of `exchanges`.
 
+mod keys;
+
+pub(super) use keys::keys_of;
+
 use super::body::{self, Request, Response};
 use super::json::{Fault, Json, Text, decode_lenient};
-use super::{DecodeContext, LogFormat, time};
+use super::reader::Reader;
+use super::{DecodeContext, LogFormat, Wanted, thin, time};
 use crate::exchange::{
     ContentState, CorrelationKind, Exchange, ExtraField, Modalities, Outcome, RecordKind,
     RejectReason, Role, TenantCandidate, TimeZoneSource,
 };
+use keys::{ID_KEYS, OWN_KEYS, TEXT_KEYS, known_key};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The format; see the module.
 pub struct Native;
-
-/// Keys that hold text.
-const TEXT_KEYS: [&str; 5] = ["messages", "prompt", "response", "reasoning", "tool"];
-
-/// Keys that describe an exchange and are rare elsewhere.
-const OWN_KEYS: [&str; 22] = [
-    "request_id",
-    "tenant",
-    "tenant_candidates",
-    "deployment",
-    "node",
-    "role",
-    "t_start",
-    "t_first_token",
-    "t_end",
-    "http_status",
-    "finish_reason",
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "tokens_source",
-    "prompt_state",
-    "response_state",
-    "bootstrap_room",
-    "engine_rid",
-    "correlation",
-    "spec_accept_length",
-    "outcome",
-];
-
-/// Keys that are known beside those.
-const OTHER_KEYS: [&str; 18] = [
-    "model",
-    "model_raw",
-    "engine",
-    "engine_version",
-    "timestamp",
-    "status",
-    "tenant_kind",
-    "choice",
-    "modalities",
-    "cache_hit",
-    "x_request_id",
-    "trace_id",
-    "session_id",
-    "conversation_id",
-    "litellm_call_id",
-    "gateway_log_id",
-    "span_id",
-    "custom_id",
-];
-
-/// Keys of ids and what they name.
-const ID_KEYS: [(&str, CorrelationKind); 10] = [
-    ("bootstrap_room", CorrelationKind::BootstrapRoom),
-    ("x_request_id", CorrelationKind::XRequestId),
-    ("litellm_call_id", CorrelationKind::LitellmCallId),
-    ("gateway_log_id", CorrelationKind::GatewayLogId),
-    ("engine_rid", CorrelationKind::EngineRid),
-    ("custom_id", CorrelationKind::CustomId),
-    ("span_id", CorrelationKind::SpanId),
-    ("trace_id", CorrelationKind::TraceId),
-    ("session_id", CorrelationKind::SessionId),
-    ("conversation_id", CorrelationKind::ConversationId),
-];
 
 impl LogFormat for Native {
     fn name(&self) -> &'static str {
@@ -119,8 +61,23 @@ impl LogFormat for Native {
         context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
+        self.decode_again(record, context, Wanted::All, out)
+    }
+
+    fn decode_again(
+        &self,
+        record: &[u8],
+        context: &DecodeContext<'_>,
+        wanted: Wanted,
+        out: &mut Vec<Exchange>,
+    ) -> Result<RecordKind, RejectReason> {
+        let thin = match wanted {
+            Wanted::Facts => thin::without(record, says_nothing_else),
+            _ => None,
+        };
+        let record = thin.as_deref().unwrap_or(record);
         let mut exchanges = decode_lenient(record, |text| {
-            let fields = Fields::read(text)?;
+            let fields = Fields::read(text, wanted)?;
             Ok(fields.exchanges(context)?)
         })?;
         out.append(&mut exchanges);
@@ -136,7 +93,10 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn read(text: &'a str) -> Result<Fields<'a>, Fault> {
+    fn read(text: &'a str, wanted: Wanted) -> Result<Fields<'a>, Fault> {
+        if let Some(fields) = Fields::read_fast(text, wanted) {
+            return Ok(fields);
+        }
         if !text.trim_start().starts_with('{') {
             serde_json::from_str::<serde::de::IgnoredAny>(text)?;
             return Err(RejectReason::UnknownShape.into());
@@ -147,10 +107,33 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
+    fn read_fast(text: &'a str, wanted: Wanted) -> Option<Fields<'a>> {
+        let mut fields = Fields::default();
+        let mut reader = Reader::new(text);
+        reader.object(|reader, key| {
+            match known_key(&key) {
+                Some(known) if is_left_out(known, wanted) => {
+                    reader.skip()?;
+                    fields.known.push((known, Json::Null));
+                }
+                Some(known) => fields.known.push((known, reader.value()?)),
+                None => fields.extra.push(extra_of(key, reader.skip()?)),
+            }
+            Some(())
+        })?;
+        reader.at_end().then_some(fields)
+    }
+
     /// The value of a known key; `null` reads as absent.
     fn get(&self, key: &str) -> Option<&Json<'a>> {
         let found = self.known.iter().rev().find(|(k, _)| *k == key);
         found.map(|(_, v)| v).filter(|v| !matches!(v, Json::Null))
+    }
+
+    /// Takes the value of a known key out; what is absent reads as `null`.
+    fn take(&mut self, key: &str) -> Json<'a> {
+        let found = self.known.iter_mut().rev().find(|(k, _)| *k == key);
+        found.map_or(Json::Null, |(_, v)| std::mem::replace(v, Json::Null))
     }
 
     /// Reads a value, refusing one of a wrong type.
@@ -231,7 +214,8 @@ impl<'a> Fields<'a> {
                 .insert(Modalities::parse(name.as_str().unwrap_or_default()));
         }
         base.extra = std::mem::take(&mut self.extra);
-        body::expand(base, self.request()?, self.response()?)
+        let request = self.request()?;
+        body::expand(base, request, self.response()?)
     }
 
     fn status(&self) -> Result<Option<u16>, RejectReason> {
@@ -295,7 +279,8 @@ impl<'a> Fields<'a> {
             TimeZoneSource::Utc => 0,
             TimeZoneSource::Offset => 1,
             TimeZoneSource::Assumed => 2,
-            TimeZoneSource::Unknown => 3,
+            TimeZoneSource::Relative => 3,
+            TimeZoneSource::Unknown => 4,
         };
         base.t_zone = zones.into_iter().max_by_key(rank).unwrap_or_default();
         Ok(())
@@ -338,7 +323,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn request(&self) -> Result<Request, RejectReason> {
+    fn request(&mut self) -> Result<Request, RejectReason> {
         if let Some(messages) = self.get("messages") {
             return match messages {
                 Json::Array(_) | Json::Object(_) => Ok(Request::of_messages(messages)),
@@ -346,11 +331,11 @@ impl<'a> Fields<'a> {
                 _ => Err(RejectReason::InvalidField),
             };
         }
-        match self.get("prompt") {
-            None => Ok(Request::default()),
-            Some(Json::Str(text)) => Ok(Request::of_text(text)),
-            Some(list @ Json::Array(_)) => Ok(Request::read(list)),
-            Some(_) => Err(RejectReason::InvalidField),
+        match self.take("prompt") {
+            Json::Null => Ok(Request::default()),
+            Json::Str(text) => Ok(Request::of_owned(text.into_owned())),
+            list @ Json::Array(_) => Ok(Request::read(&list)),
+            _ => Err(RejectReason::InvalidField),
         }
     }
 
@@ -368,6 +353,41 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Whether a value is text and nothing but text: a response may also be a body, with counts, or a
+/// stream of chunks, also inside a string.
+fn says_nothing_else(key: &[u8], value: &[u8]) -> bool {
+    match key {
+        b"prompt" | b"messages" | b"reasoning" | b"tool" => true,
+        b"response" => {
+            let body = ["data", "event", "id", "retry"];
+            value.strip_prefix(b"\"").is_some_and(|text| {
+                text.first().is_some_and(u8::is_ascii_alphanumeric)
+                    && !body.iter().any(|word| text.starts_with(word.as_bytes()))
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Whether the text of a key is of no use to the caller.
+fn is_left_out(key: &str, wanted: Wanted) -> bool {
+    match wanted {
+        // What `Facts` can do without is gone by now.
+        Wanted::All | Wanted::Facts => false,
+        Wanted::Answer => matches!(key, "messages" | "prompt"),
+        // The response may hold choices, each of which is an exchange.
+        Wanted::Prompt => matches!(key, "reasoning" | "tool"),
+    }
+}
+
+fn extra_of(key: Cow<'_, str>, raw: &str) -> ExtraField {
+    ExtraField {
+        key: key.into_owned(),
+        json_type: raw_type(raw),
+        raw: raw.as_bytes().to_vec(),
+    }
+}
+
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
@@ -380,46 +400,16 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
         let mut fields = Fields::default();
         while let Some(Text(key)) = map.next_key()? {
-            let tables = [&TEXT_KEYS[..], &OWN_KEYS[..], &OTHER_KEYS[..]];
-            let known = tables.into_iter().flatten().find(|known| **known == key);
-            match known {
+            match known_key(&key) {
                 Some(known) => fields.known.push((known, map.next_value()?)),
                 None => {
                     let raw: &'de RawValue = map.next_value()?;
-                    fields.extra.push(ExtraField {
-                        key: key.into_owned(),
-                        json_type: raw_type(raw.get()),
-                        raw: raw.get().as_bytes().to_vec(),
-                    });
+                    fields.extra.push(extra_of(key, raw.get()));
                 }
             }
         }
         Ok(fields)
     }
-}
-
-/// Keys of the top level.
-pub(super) fn keys_of(text: &str) -> Result<Vec<String>, Fault> {
-    struct Keys;
-    impl<'de> Visitor<'de> for Keys {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
-            let mut keys = Vec::new();
-            while let Some(Text(key)) = map.next_key()? {
-                map.next_value::<serde::de::IgnoredAny>()?;
-                keys.push(key.into_owned());
-            }
-            Ok(keys)
-        }
-    }
-    let mut from = serde_json::Deserializer::from_str(text);
-    let keys = from.deserialize_map(Keys)?;
-    from.end()?;
-    Ok(keys)
 }
 
 fn raw_type(raw: &str) -> &'static str {
@@ -438,4 +428,56 @@ fn parse_outcome(name: &str) -> Option<Outcome> {
     [Ok, Error, Aborted, Rejected, Unknown]
         .into_iter()
         .find(|o| o.as_str() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_again_is_the_same() {
+        let context = DecodeContext::default();
+        for record in [
+            r#"{"request_id":"r","tenant":"t","prompt":"one\ntwo","response":"x"}"#,
+            r#"{"prompt":"p","response":"a ...[truncated]","reasoning":"why","tool":"f"}"#,
+            r#"{"messages":[{"role":"user","content":"p"}],"reasoning":"why"}"#,
+            r#"{"prompt":"half \ud83d","response":{"choices":[{"text":"a"},{"text":"b"}]}}"#,
+            r#"{"prompt":"p","response":"data: {\"choices\":[{\"index\":0,\"delta\":{}}]}"}"#,
+            r#"{"prompt":"p","response":{"usage":{"prompt_tokens":7},"choices":[]}}"#,
+            r#"{"prompt":7}"#,
+        ] {
+            let read = |wanted| {
+                let mut out = Vec::new();
+                let kind = Native.decode_again(record.as_bytes(), &context, wanted, &mut out);
+                kind.map(|_| out)
+            };
+            let Ok(all) = read(Wanted::All) else { continue };
+            let facts = read(Wanted::Facts).unwrap();
+            assert_eq!(all.len(), facts.len(), "{record}");
+            for (all, facts) in all.iter().zip(&facts) {
+                let numbers = |e: &Exchange| (e.request_id.clone(), e.prompt_tokens, e.choice);
+                assert_eq!(numbers(all), numbers(facts), "{record}");
+                assert!(facts.prompt.is_none(), "{record}");
+            }
+            let answer = read(Wanted::Answer).unwrap();
+            let prompt = read(Wanted::Prompt).unwrap();
+            assert_eq!(
+                (all.len(), all.len()),
+                (answer.len(), prompt.len()),
+                "{record}"
+            );
+            for ((all, answer), prompt) in all.iter().zip(&answer).zip(&prompt) {
+                let texts =
+                    |e: &Exchange| (e.response.clone(), e.reasoning.clone(), e.tool.clone());
+                assert_eq!(texts(all), texts(answer), "{record}");
+                assert_eq!(all.response_state, answer.response_state, "{record}");
+                assert_eq!(all.prompt, prompt.prompt, "{record}");
+                assert_eq!(all.prompt_state, prompt.prompt_state, "{record}");
+                assert!(
+                    answer.prompt.is_none() && prompt.reasoning.is_none(),
+                    "{record}"
+                );
+            }
+        }
+    }
 }

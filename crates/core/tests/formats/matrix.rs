@@ -1,0 +1,159 @@
+//! What each format can tell, seen in its samples: the tables of `docs/formats.md`.
+
+use super::{context, frame, samples};
+use pentimento_core::exchange::{CorrelationKind, Exchange};
+use pentimento_core::format::{by_name, table};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// A column and whether an exchange has it.
+type Column = (&'static str, fn(&Exchange) -> bool);
+
+const COLUMNS: [Column; 16] = [
+    ("request id", |e| e.request_id.is_some()),
+    ("linking id", |e| {
+        e.correlation.iter().any(|c| c.kind.links())
+    }),
+    ("room", |e| has(e, CorrelationKind::BootstrapRoom)),
+    ("tenant", |e| !e.tenant_candidates.is_empty()),
+    ("model", |e| e.model_raw.is_some()),
+    ("deployment", |e| e.deployment.is_some()),
+    ("node", |e| e.node.is_some()),
+    ("start", |e| e.t_start.is_some()),
+    ("first token", |e| e.t_first_token.is_some()),
+    ("end", |e| e.t_end.is_some()),
+    ("status", |e| e.http_status.is_some()),
+    ("finish", |e| e.finish_reason.is_some()),
+    ("prompt tokens", |e| e.prompt_tokens.is_some()),
+    ("answer tokens", |e| e.completion_tokens.is_some()),
+    ("cached tokens", |e| e.cached_tokens.is_some()),
+    ("cache hit", |e| e.cache_hit.is_some()),
+];
+
+/// A column with several values, and the value of an exchange.
+type Values = (&'static str, fn(&Exchange) -> Vec<&'static str>);
+
+const STATES: [Values; 7] = [
+    ("role", |e| e.role.map(|r| r.as_str()).into_iter().collect()),
+    ("prompt state", |e| vec![e.prompt_state.as_str()]),
+    ("response state", |e| vec![e.response_state.as_str()]),
+    ("outcome", |e| vec![e.outcome.as_str()]),
+    ("counted by", |e| e.tokens_source.into_iter().collect()),
+    ("zone", |e| vec![e.t_zone.as_str()]),
+    ("modalities", |e| e.modalities.names().collect()),
+];
+
+const HEAD: &str = "\
+# Log formats and what they can tell
+
+Written by a test from the samples in `sample_logs` (`UPDATE_GOLDEN=1 cargo test -p pentimento-core
+--test formats`): a mark stands where at least one exchange of a format's samples has the column.
+Names are those of `source_format`. The columns of the tables are in [tables.md](tables.md).
+
+";
+
+fn has(exchange: &Exchange, kind: CorrelationKind) -> bool {
+    exchange.correlation.iter().any(|c| c.kind == kind)
+}
+
+/// The exchanges of all samples, by format.
+fn decoded() -> BTreeMap<&'static str, Vec<Exchange>> {
+    let mut found: BTreeMap<&str, Vec<Exchange>> = BTreeMap::new();
+    for (path, name) in samples() {
+        let format = by_name(name).expect("a format of that name");
+        let file = path
+            .file_name()
+            .expect("a file")
+            .to_string_lossy()
+            .into_owned();
+        let bytes = fs::read(&path).expect("a readable sample");
+        let block = frame(&bytes);
+        let out = found.entry(name).or_default();
+        for span in &block.records {
+            // What the samples hold that is no exchange is told by their stored results.
+            let _ = format.decode(block.record(span), &context(&file), out);
+        }
+    }
+    found
+}
+
+fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
+    for cell in cells {
+        out.push_str("| ");
+        out.push_str(&cell);
+        out.push(' ');
+    }
+    out.push_str("|\n");
+}
+
+fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
+    let mut out = HEAD.to_owned();
+    let texts = |name: &str| {
+        let all = decoded.get(name).map(Vec::as_slice).unwrap_or_default();
+        let prompts = all.iter().any(|e| e.prompt.is_some());
+        let answers = all
+            .iter()
+            .any(|e| e.response.is_some() || e.tool.is_some() || e.reasoning.is_some());
+        (prompts, answers)
+    };
+    let rule = |out: &mut String, n: usize| row(out, (0..n).map(|_| "---".to_owned()));
+    out.push_str("## Columns\n\n");
+    let names = COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    let heads = ["format", "prompt", "response"].map(str::to_owned);
+    row(&mut out, heads.into_iter().chain(names));
+    rule(&mut out, COLUMNS.len() + 3);
+    let mark = |yes: bool| if yes { "x" } else { "" }.to_owned();
+    for format in table() {
+        let name = format.name();
+        let all = decoded.get(name).map(Vec::as_slice).unwrap_or_default();
+        let (prompts, answers) = texts(name);
+        let marks = COLUMNS.iter().map(|(_, has)| mark(all.iter().any(has)));
+        let first = [format!("`{name}`"), mark(prompts), mark(answers)];
+        row(&mut out, first.into_iter().chain(marks));
+    }
+    out.push_str("\n## States\n\n");
+    let names = STATES.iter().map(|(name, _)| (*name).to_owned());
+    row(&mut out, std::iter::once("format".to_owned()).chain(names));
+    rule(&mut out, STATES.len() + 1);
+    for format in table() {
+        let name = format.name();
+        let all = decoded.get(name).map(Vec::as_slice).unwrap_or_default();
+        let cells = STATES.iter().map(|(_, of)| {
+            let seen: BTreeSet<&str> = all.iter().flat_map(of).collect();
+            seen.into_iter().collect::<Vec<_>>().join(", ")
+        });
+        row(&mut out, std::iter::once(format!("`{name}`")).chain(cells));
+    }
+    out.push_str(
+        "\n## What cannot run\n\n\
+         Overlap, attribution, identifiers and text health need the text of responses; to tell\n\
+         own text from foreign one they need prompts. Without them a format still gives lengths,\n\
+         times and status, so exposure can be told and disclosure cannot.\n\n",
+    );
+    for format in table() {
+        let lacks = match texts(format.name()) {
+            (true, true) => continue,
+            (true, false) => "no response text",
+            (false, true) => "no prompt text",
+            (false, false) => "neither prompt nor response text",
+        };
+        out.push_str(&format!("- `{}`: {lacks}\n", format.name()));
+    }
+    out
+}
+
+#[test]
+fn the_matrix_is_that_of_the_samples() {
+    let text = render(&decoded());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).expect("docs can be written");
+        return;
+    }
+    let stored = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        stored == text,
+        "docs/formats.md is not what the samples give; write it anew with UPDATE_GOLDEN=1"
+    );
+}

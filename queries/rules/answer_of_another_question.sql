@@ -1,0 +1,47 @@
+-- id: answer_of_another_question
+-- title: the response answers another tenant's question
+-- severity: high
+-- disclosure: likely
+-- needs: attributions, exchanges, exposure, response_twins
+-- version: 1
+-- why: of all prompts that were recent or in flight, another tenant's explains the answer far better
+--      than its own does; the cut is one expected false hit in 10,000 assessable responses, and one
+--      in 200 where the prompt reached the limit of the engine, since a swap is likely there
+WITH exposed AS (
+    SELECT
+        t.twin_exchange_id AS exchange_id,
+        MAX(CASE WHEN x.over_limit AND x.accepted THEN 1 ELSE 0 END) AS exposed
+    FROM exposure AS x
+    JOIN response_twins AS t ON t.exchange_id = x.exchange_id
+    GROUP BY t.twin_exchange_id
+),
+judged AS (
+    SELECT
+        a.*,
+        COALESCE(x.exposed, 0) AS exposed,
+        CASE WHEN COALESCE(x.exposed, 0) = 1 THEN 0.005 ELSE 0.0001 END AS p_cut
+    FROM attributions AS a
+    LEFT JOIN exposed AS x ON x.exchange_id = a.exchange_id
+    WHERE a.assessable AND a.best_exchange_id IS NOT NULL
+)
+SELECT
+    j.exchange_id,
+    j.best_exchange_id AS source_exchange_id,
+    j.best_tenant AS source_tenant,
+    j.own_score,
+    j.own_rank,
+    j.candidates,
+    j.best_score,
+    j.chance_score,
+    j.margin,
+    j.p_value,
+    j.p_cut,
+    j.exposed = 1 AS exposed,
+    j.same_node,
+    j.method
+FROM judged AS j
+JOIN exchanges AS e ON e.exchange_id = j.exchange_id
+WHERE j.p_value <= j.p_cut
+    AND COALESCE(j.own_rank, 2) > 1
+    AND NOT COALESCE(e.cache_hit, FALSE)
+ORDER BY j.exchange_id

@@ -1,0 +1,390 @@
+//! `pentimento canary`: markers that nobody can guess, made for tenants and looked for in the
+//! answers of all others.
+
+use crate::clock::random_key;
+use crate::messages::say;
+use crate::outcome::{FailureKind, Outcome, failure};
+use crate::pipeline::discover::{Input, Place, discover};
+use crate::pipeline::ingest::total_bytes;
+use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
+use crate::progress::{Progress, ProgressMode};
+use crate::report::sanitize::visible;
+use crate::settings::load_config;
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use pentimento_core::canary::{CanaryKeys, Hit, Scanner, mint};
+use pentimento_core::exchange::{Exchange, FieldText};
+use pentimento_core::format::frame::Block;
+use pentimento_core::format::{DecodeContext, LogFormat};
+use pentimento_core::text::{Tokens, tokenize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Largest key file that is read.
+const MOST_KEY_BYTES: u64 = 64 << 20;
+
+/// Flags of `canary`.
+#[derive(Debug, Args)]
+pub struct CanaryArgs {
+    #[command(subcommand)]
+    action: CanaryAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum CanaryAction {
+    /// Make markers for tenants: prompts to send in their names, and the key file
+    Mint(MintArgs),
+    /// Look for markers in the answers of logs
+    Scan(ScanArgs),
+}
+
+#[derive(Debug, Args)]
+struct MintArgs {
+    /// Names of the tenants, as they stand in the tables of a case
+    #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
+    tenants: Vec<String>,
+    /// File to write: one prompt a line, as JSON
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Key file to write (default: FILE.keys); keep it secret
+    #[arg(long, value_name = "F")]
+    keys: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct ScanArgs {
+    /// Files, folders or globs of logs
+    #[arg(required = true)]
+    logs: Vec<String>,
+    /// Key file that `canary mint` wrote
+    #[arg(long, value_name = "F")]
+    keys: PathBuf,
+    /// Configuration: tenants and their mapping, zone
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Zone of times that carry none
+    #[arg(long, value_name = "Z")]
+    assume_timezone: Option<String>,
+    /// Worker threads (default: one per core)
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// How progress is shown on stderr
+    #[arg(long, value_enum, default_value = "auto")]
+    progress: ProgressMode,
+    /// Say nothing on stderr but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Usage failures; where a file cannot be read or written.
+pub fn run(args: &CanaryArgs) -> Result<Outcome> {
+    match &args.action {
+        CanaryAction::Mint(args) => run_mint(args),
+        CanaryAction::Scan(args) => run_scan(args),
+    }
+}
+
+fn run_mint(args: &MintArgs) -> Result<Outcome> {
+    let tenants: Vec<String> = args
+        .tenants
+        .iter()
+        .map(|t| t.trim().to_owned())
+        .filter(|t| !t.is_empty())
+        .collect();
+    if tenants.is_empty() {
+        return Err(failure(FailureKind::Usage, "`--tenants` names no tenant"));
+    }
+    let key_path = args.keys.clone().unwrap_or_else(|| {
+        let mut path = args.out.clone().into_os_string();
+        path.push(".keys");
+        PathBuf::from(path)
+    });
+    let secret = random_key().context("cannot make a secret for markers")?;
+    let keys = mint(&secret, &tenants);
+    let mut prompts = String::new();
+    for prompt in keys.prompts() {
+        prompts.push_str(&serde_json::to_string(&prompt)?);
+        prompts.push('\n');
+    }
+    let file = keys
+        .to_file()
+        .map_err(|e| failure(FailureKind::Usage, e.to_string()))?;
+    write_private(&key_path, &file)?;
+    write_private(&args.out, &prompts)?;
+    say(&format!(
+        "wrote {} prompts for {} tenants to `{}` and their markers to `{}`",
+        keys.prompts().len(),
+        keys.tenants().len(),
+        args.out.display(),
+        key_path.display()
+    ));
+    say("send each prompt with its tenant's credentials; then scan logs with --keys");
+    Ok(Outcome::Done)
+}
+
+/// Writes a new file that only its owner reads.
+fn write_private(path: &Path, content: &str) -> Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path).map_err(|e| {
+        failure(
+            FailureKind::Usage,
+            format!(
+                "cannot write `{}`: {e}; name a new file in a folder that exists",
+                path.display()
+            ),
+        )
+    })?;
+    file.write_all(content.as_bytes())
+        .and_then(|()| file.sync_all())
+        .with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Reads a key file.
+///
+/// # Errors
+/// Usage failures: not readable, too large, or no key file.
+pub fn read_keys(path: &Path) -> Result<CanaryKeys> {
+    let usage = |why: String| failure(FailureKind::Usage, format!("`{}`: {why}", path.display()));
+    let size = std::fs::metadata(path)
+        .map_err(|e| usage(format!("cannot read it: {e}")))?
+        .len();
+    if size > MOST_KEY_BYTES {
+        return Err(usage("a canary key file has at most 64 MiB".to_owned()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| usage(format!("cannot read it: {e}")))?;
+    CanaryKeys::parse(&text).map_err(|e| usage(e.to_string()))
+}
+
+fn start_threads(wanted: Option<usize>) -> Result<usize> {
+    let threads = wanted
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        .max(1);
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .context("cannot start the worker threads")?;
+    Ok(threads)
+}
+
+fn run_scan(args: &ScanArgs) -> Result<Outcome> {
+    let config = load_config(
+        args.config.as_deref(),
+        None,
+        args.assume_timezone.as_deref(),
+    )?;
+    let scanner = Scanner::new(&read_keys(&args.keys)?);
+    let threads = start_threads(args.threads)?;
+    let inputs = discover(&args.logs)?;
+    if inputs.iter().any(|i| i.place == Place::Stdin) {
+        return Err(failure(
+            FailureKind::Usage,
+            "canary scan reads its logs from files, not from standard input",
+        ));
+    }
+    let settings = ScanSettings {
+        max_record_bytes: config.max_record_bytes,
+        max_ratio: config.max_ratio,
+        zone: config.zone.clone(),
+        block_bytes: 4 << 20,
+        blocks_in_flight: threads,
+        stdin_copy: PathBuf::new(),
+    };
+    let progress = Progress::new(args.progress, args.quiet);
+    progress.stage("canaries", total_bytes(&inputs, &settings.stdin_copy));
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut tally = Tally::default();
+    for input in &inputs {
+        let work = Look {
+            scanner: &scanner,
+            config: &config,
+        };
+        let end = scan_source(
+            input,
+            &settings,
+            false,
+            &progress,
+            &work,
+            |block, looked| {
+                tally.records += block.records.len() + block.rejects.len();
+                tally.unread += looked.unread + block.rejects.len();
+                for found in &looked.found {
+                    tally.foreign += usize::from(!found.in_own_prompt && found.tenant.is_some());
+                    tally.others += usize::from(found.in_own_prompt || found.tenant.is_none());
+                    print(&mut out, input, found, &scanner)?;
+                }
+                Ok(())
+            },
+        )?;
+        if end.broken.is_some() {
+            tally.broken.push(input.display.clone());
+        }
+    }
+    out.flush()?;
+    progress.finish();
+    tally.close(args)
+}
+
+/// A canary in an answer to a tenant that it was not made for.
+struct Found {
+    offset: u64,
+    time: Option<i64>,
+    tenant: Option<String>,
+    request_id: Option<String>,
+    node: Option<String>,
+    field: &'static str,
+    hit: Hit,
+    in_own_prompt: bool,
+}
+
+#[derive(Default)]
+struct Tally {
+    records: usize,
+    unread: usize,
+    foreign: usize,
+    others: usize,
+    broken: Vec<String>,
+}
+
+impl Tally {
+    fn close(&self, args: &ScanArgs) -> Result<Outcome> {
+        if self.records == 0 && self.broken.is_empty() {
+            return Err(failure(
+                FailureKind::NothingToAudit,
+                "no record in the logs",
+            ));
+        }
+        if !args.quiet {
+            say(&format!(
+                "{} records read, {} of them unreadable; {} canaries in answers to other tenants, \
+                 {} more where the own prompt holds them or the tenant is unknown",
+                self.records, self.unread, self.foreign, self.others
+            ));
+        }
+        if self.foreign > 0 {
+            return Ok(Outcome::Findings);
+        }
+        let mut gaps = Vec::new();
+        if self.unread > 0 {
+            gaps.push(format!("{} records could not be read", self.unread));
+        }
+        for source in &self.broken {
+            gaps.push(format!("`{source}` could not be read to its end"));
+        }
+        Ok(if gaps.is_empty() {
+            Outcome::Done
+        } else {
+            Outcome::Incomplete(gaps.join("; "))
+        })
+    }
+}
+
+struct Look<'a> {
+    scanner: &'a Scanner,
+    config: &'a crate::config::Config,
+}
+
+struct Looked {
+    found: Vec<Found>,
+    unread: usize,
+}
+
+impl BlockWork for Look<'_> {
+    type Out = Looked;
+
+    fn work(
+        &self,
+        block: &Block,
+        format: &dyn LogFormat,
+        context: &DecodeContext<'_>,
+    ) -> Self::Out {
+        let mut out = Looked {
+            found: Vec::new(),
+            unread: 0,
+        };
+        let mut tokens = Tokens::default();
+        let mut exchanges = Vec::new();
+        for span in &block.records {
+            exchanges.clear();
+            let decoded = format.decode(block.record(span), context, &mut exchanges);
+            out.unread += usize::from(decoded.is_err());
+            for exchange in &exchanges {
+                self.look(exchange, block.offset(span), &mut tokens, &mut out.found);
+            }
+        }
+        out
+    }
+}
+
+impl Look<'_> {
+    fn hits(&self, text: Option<&FieldText>, tokens: &mut Tokens) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        if let Some(text) = text {
+            tokenize(text, tokens);
+            self.scanner.scan(tokens, &mut hits);
+        }
+        hits
+    }
+
+    fn look(&self, e: &Exchange, offset: u64, tokens: &mut Tokens, found: &mut Vec<Found>) {
+        let tenant = self.config.tenants.choose(&e.tenant_candidates);
+        let tenant = tenant.map(|(name, _)| name.to_string());
+        let owners = self.scanner.owners();
+        let mut prompt = None;
+        for (field, text) in [
+            ("response", &e.response),
+            ("reasoning", &e.reasoning),
+            ("tool", &e.tool),
+        ] {
+            for hit in self.hits(text.as_ref(), tokens) {
+                if tenant.as_ref() == Some(&owners[hit.owner as usize]) {
+                    continue;
+                }
+                let own = prompt.get_or_insert_with(|| self.hits(e.prompt.as_ref(), tokens));
+                found.push(Found {
+                    offset,
+                    time: e.t_start.or(e.t_end),
+                    tenant: tenant.clone(),
+                    request_id: e.request_id.clone(),
+                    node: e.node.clone(),
+                    field,
+                    hit,
+                    in_own_prompt: own.iter().any(|h| h.marker == hit.marker),
+                });
+            }
+        }
+    }
+}
+
+/// One JSON object a line. The marker itself is not printed.
+fn print(out: &mut impl Write, input: &Input, found: &Found, scanner: &Scanner) -> Result<()> {
+    let time = found
+        .time
+        .and_then(|t| jiff::Timestamp::from_microsecond(t).ok())
+        .map(|t| t.to_string());
+    let row = serde_json::json!({
+        "time": time,
+        "tenant": found.tenant.as_deref().map(visible),
+        "canary_of": scanner.owners()[found.hit.owner as usize],
+        "writing": found.hit.writing.as_str(),
+        "whole": found.hit.whole,
+        "bits": found.hit.bits,
+        "field": found.field,
+        "start": found.hit.start,
+        "end": found.hit.end,
+        "in_own_prompt": found.in_own_prompt,
+        "request_id": found.request_id.as_deref().map(visible),
+        "node": found.node.as_deref().map(visible),
+        "place": format!("{}:{}", input.display, found.offset),
+    });
+    writeln!(out, "{row}")?;
+    Ok(())
+}
