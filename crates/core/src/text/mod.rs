@@ -5,6 +5,7 @@
 //! without spaces weighs one.
 
 mod chars;
+pub mod language;
 mod tokenize;
 mod tokens;
 #[cfg(test)]
