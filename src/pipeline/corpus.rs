@@ -10,7 +10,7 @@ use pentimento_core::overlap::{Row, Subject};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::reader::read_rows;
 use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Where an exchange is: (source number, offset, index in its record) → its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,6 +103,13 @@ impl Corpus {
     /// The id of an exchange.
     pub fn id(&self, exchange: u32) -> String {
         self.ids[exchange as usize].clone()
+    }
+
+    /// Leaves only these exchanges, by id, to be judged.
+    pub fn judge_only(&mut self, suspects: &HashSet<String>) {
+        for (subject, id) in self.subjects.iter_mut().zip(&self.ids) {
+            subject.judge &= suspects.contains(id);
+        }
     }
 
     /// A row of the search as a row of `overlaps`.

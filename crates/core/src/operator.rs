@@ -67,22 +67,27 @@ impl<'a> TextView<'a> {
 
     /// The tokens of a field; `None` if it has none.
     pub fn tokens(&mut self, field: Field) -> Option<&Tokens> {
-        let slot = match field {
-            Field::Prompt => 0,
-            Field::Response => 1,
-            Field::Reasoning => 2,
-            Field::Tool => 3,
-        };
-        let tokens = &mut self.buffers.fields[slot];
-        let known = match self.state[slot] {
+        self.load(field);
+        self.loaded(field)
+    }
+
+    /// Tokenises a field if that was not done; `false` if it has no tokens.
+    pub fn load(&mut self, field: Field) -> bool {
+        let slot = field as usize;
+        match self.state[slot] {
             Some(known) => known,
             None => {
-                let known = self.fields.tokens(field, tokens);
+                let known = self.fields.tokens(field, &mut self.buffers.fields[slot]);
                 self.state[slot] = Some(known);
                 known
             }
-        };
-        known.then_some(&*tokens)
+        }
+    }
+
+    /// The tokens of a field that was loaded; `None` if it was not, or has none.
+    pub fn loaded(&self, field: Field) -> Option<&Tokens> {
+        let slot = field as usize;
+        (self.state[slot] == Some(true)).then_some(&self.buffers.fields[slot])
     }
 }
 

@@ -1,7 +1,7 @@
 //! The passages of a judged text that another tenant's text may hold, with their surroundings.
 
-use super::anchors::Anchors;
-use super::windows::{NONE, WindowIndex, for_each, for_each_anchor};
+use super::discover::Passage;
+use super::windows::{Scanner, WindowIndex, for_each};
 use crate::text::Tokens;
 
 /// The suspicious passages of one judged text: each between two barriers.
@@ -23,27 +23,19 @@ impl Active {
     }
 }
 
-/// Half-words round a shared window that a run through it, and the windows over that run, reach.
-fn margin(run_weight: u32) -> u32 {
-    run_weight + super::types::WINDOW_WEIGHT + 1
-}
-
-/// Takes the passages round shared windows; `None` if there is no such passage that the own prompt
-/// leaves unexplained.
+/// Takes the passages of a text; `None` if the own prompt leaves too little of them unexplained.
 pub(super) fn activate(
     text: u32,
     tokens: &Tokens,
-    anchors: &Anchors,
-    (run_weight, store_weight): (u32, u32),
-    (read_prompt, prompt): (impl FnOnce(&mut Tokens) -> bool, &mut Tokens),
+    passages: &[Passage],
+    store_weight: u32,
+    prompt: Option<&Tokens>,
+    scanner: &mut Scanner,
 ) -> Option<Active> {
-    let passages = passages(tokens, anchors, run_weight);
-    if passages.is_empty() {
-        return None;
-    }
     let mut kept = Tokens::default();
-    for &(from, to) in &passages {
-        kept.push_range(tokens, from, to);
+    for &(from, to) in passages {
+        let end = tokens.len() as u32;
+        kept.push_range(tokens, from.min(end) as usize, to.min(end) as usize);
     }
     let mut active = Active {
         text,
@@ -51,43 +43,13 @@ pub(super) fn activate(
         own_window: vec![false; kept.len()],
         tokens: kept,
     };
-    if read_prompt(prompt) {
-        mark_own(&mut active, prompt);
+    if let Some(prompt) = prompt {
+        mark_own(&mut active, prompt, scanner);
     }
     prune(active, store_weight)
 }
 
-fn passages(tokens: &Tokens, anchors: &Anchors, run_weight: u32) -> Vec<(usize, usize)> {
-    let reach = margin(run_weight);
-    let mut out: Vec<(usize, usize)> = Vec::new();
-    for_each_anchor(tokens, run_weight, |window| {
-        if !anchors.is_shared(window.hash) {
-            return;
-        }
-        let behind = tokens.barriers.partition_point(|b| b.at <= window.from);
-        let first = tokens.barriers[behind - 1].at as usize;
-        let last = tokens.barriers[behind].at as usize;
-        let (mut from, mut to) = (window.from as usize, window.to as usize);
-        let mut weight = 0;
-        while from > first && weight < reach {
-            from -= 1;
-            weight += u32::from(tokens.weight[from]);
-        }
-        weight = 0;
-        while to < last && weight < reach {
-            weight += u32::from(tokens.weight[to]);
-            to += 1;
-        }
-        match out.last_mut() {
-            // Passages of two segments stay apart: a barrier lies between them anyway.
-            Some(before) if from <= before.1 && before.0 >= first => before.1 = to,
-            _ => out.push((from, to)),
-        }
-    });
-    out
-}
-
-fn mark_own(active: &mut Active, prompt: &Tokens) {
+fn mark_own(active: &mut Active, prompt: &Tokens, scanner: &mut Scanner) {
     let tokens = &active.tokens;
     let mut index = WindowIndex::new(tokens.len());
     let mut ids = Vec::with_capacity(tokens.len());
@@ -95,12 +57,12 @@ fn mark_own(active: &mut Active, prompt: &Tokens) {
         ids.push((w, index.insert(|_| tokens, 0, &w)));
     });
     let mut stands = vec![false; index.len()];
-    for_each(prompt, |w| {
-        let id = index.find(|_| tokens, prompt, &w);
-        if id != NONE {
-            stands[id as usize] = true;
-        }
-    });
+    index.each_known(
+        |_| tokens,
+        prompt,
+        scanner,
+        |_, id| stands[id as usize] = true,
+    );
     // Windows come in order of both ends, so each token is marked once.
     let mut marked = 0;
     for (w, id) in ids {

@@ -1,153 +1,395 @@
-//! The index of judged texts: picked windows, and which of them another tenant's text holds.
+//! The index of judged texts: picked windows and where they stand.
 
-use super::types::Field;
-use super::windows::{Filter, for_each_anchor};
-use crate::exchange::TimeMicros;
-use crate::text::Tokens;
-use std::sync::atomic::{AtomicU32, Ordering};
-use xxhash_rust::xxh3::Xxh3;
+use super::judged::Judged;
+use super::sequence::{self, BREAK, weight, window_at};
+use super::table::Table;
+use super::windows::{ByHash, Filter};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Owner of a window that stands in texts of at least two tenants.
+/// Owner of a run that texts of at least two tenants hold.
 const SHARED: u32 = u32::MAX;
+/// Places at which one window is listed; more make it crowded.
+const CROWD: usize = 8;
+/// Marks the number of a crowded window in an entry.
+const CROWDED: u32 = 1 << 31;
 
-/// A judged text and the facts of its exchange.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Judged {
-    pub exchange: u32,
-    pub field: Field,
-    pub tenant: u32,
-    pub call: u32,
-    /// Start, and end or else start.
-    pub t0: TimeMicros,
-    pub t1: TimeMicros,
-    /// First and last time that counts.
-    pub from: TimeMicros,
-    pub to: TimeMicros,
-    /// Picked windows.
-    pub anchors: u32,
+/// A place of the sequence at which a crowded window stands.
+#[derive(Clone, Copy)]
+pub(super) struct CrowdPlace {
+    pub at: u32,
+    pub crowd: u32,
 }
 
-/// What the first pass keeps of a text that may be judged.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub exchange: u32,
-    pub field: Field,
-    pub sequence: u128,
-    pub tokens: u32,
-    pub anchors: u32,
+/// Where a window stands.
+pub(super) enum Stand {
+    /// At these places of the sequence, or at none of them: only a part of the hash is compared.
+    At(u32),
+    /// At too many places to look at each.
+    Crowded(u32),
 }
 
-impl Found {
-    pub(super) fn new(exchange: u32, field: Field, tokens: &Tokens, run_weight: u32) -> Found {
-        let mut hasher = Xxh3::new();
-        for token in 0..tokens.len() {
-            hasher.update(tokens.folded(token));
-            // No token holds a byte that UTF-8 does not use.
-            hasher.update(&[0xff]);
-        }
-        let mut anchors = 0;
-        for_each_anchor(tokens, run_weight, |_| anchors += 1);
-        Found {
-            exchange,
-            field,
-            sequence: hasher.digest128(),
-            tokens: tokens.len() as u32,
-            anchors,
-        }
-    }
-}
-
-/// Picked windows of judged texts by hash.
+/// Sequences of judged texts one after another, and their picked windows by hash.
+///
+/// A window that stands at a few places is listed with each. Round a crowded one the shortest runs
+/// that matter are listed, and of each of these only the tenants count: whether there are two.
 pub(super) struct Anchors {
-    hashes: Vec<u64>,
-    owners: Vec<AtomicU32>,
+    pub sequence: Vec<u32>,
+    /// Per text of the batch its number and where it begins; one more at the end.
+    texts: Vec<(u32, u32)>,
+    /// Per 256 places of the sequence the text that stands there first.
+    coarse: Vec<u32>,
+    /// Places, or the number of a crowded window.
+    table: Table,
     filter: Filter,
+    pub crowds: Vec<CrowdPlace>,
+    crowd_count: u32,
+    /// Owners of the shortest runs round crowded windows, by hash.
+    wides: ByHash<AtomicU32>,
+    run_weight: u32,
+    /// Per place whether a run with another tenant's text covers it, and whether the prompt of the
+    /// same record holds it.
+    pub shared: Bits,
+    pub own: Bits,
 }
 
 impl Anchors {
-    /// Bytes an index needs for each window, at worst.
-    pub(super) const BYTES_EACH: usize = 20;
+    /// Bytes that a batch needs for each token and for each picked window, about.
+    pub(super) const BYTES: (usize, usize) = (5, 16);
 
-    /// An index for at most `entries` windows.
-    pub(super) fn new(entries: usize) -> Anchors {
-        let slots = entries + entries / 3 + 2;
-        let mut owners = Vec::new();
-        owners.resize_with(slots, || AtomicU32::new(0));
-        Anchors {
-            hashes: vec![0; slots],
-            owners,
+    /// An index of texts; takes their sequences.
+    pub(super) fn new(
+        batch: std::ops::Range<usize>,
+        judged: &[Judged],
+        sequences: &mut [Option<Box<[u32]>>],
+        run_weight: u32,
+    ) -> Anchors {
+        let entries: usize = judged[batch.clone()]
+            .iter()
+            .map(|j| j.anchors as usize)
+            .sum();
+        let mut out = Anchors {
+            sequence: vec![BREAK],
+            texts: Vec::new(),
+            coarse: Vec::new(),
+            table: Table::new(entries),
             filter: Filter::new(entries),
+            crowds: Vec::new(),
+            crowd_count: 0,
+            wides: ByHash::default(),
+            run_weight,
+            shared: Bits::default(),
+            own: Bits::default(),
+        };
+        let mut hashes = Vec::new();
+        for text in batch {
+            let Some(sequence) = sequences[text].take() else {
+                continue;
+            };
+            let base = out.sequence.len();
+            out.texts.push((text as u32, base as u32));
+            out.sequence.extend_from_slice(&sequence);
+            out.sequence.push(BREAK);
+            sequence::stretches(&sequence, |first, stretch| {
+                sequence::window_hashes(stretch, &mut hashes);
+                sequence::anchors(stretch, hashes.len(), run_weight, |at| {
+                    out.insert(hashes[at], (base + first + at) as u32);
+                });
+            });
+        }
+        out.coarse = (0..=out.sequence.len() >> 8)
+            .map(|block| {
+                let behind = out.texts.partition_point(|t| t.1 as usize <= block << 8);
+                behind.saturating_sub(1) as u32
+            })
+            .collect();
+        out.crowds.sort_unstable_by_key(|c| c.at);
+        out.list_wides(judged);
+        out.shared = Bits::new(out.sequence.len());
+        out.own = Bits::new(out.sequence.len());
+        out
+    }
+
+    fn list_wides(&mut self, judged: &[Judged]) {
+        let mut wides = ByHash::default();
+        for place in &self.crowds {
+            let tenant = judged[self.text_at(place.at).0 as usize].tenant;
+            self.each_wide(&self.sequence, place.at as usize, |_, _, hash| {
+                let owner = wides.entry(hash).or_insert_with(|| AtomicU32::new(tenant));
+                note(owner, tenant);
+            });
+        }
+        self.wides = wides;
+    }
+
+    /// Calls `each` with the shortest runs that matter and hold the window at a place: first token,
+    /// end, hash.
+    fn each_wide(&self, sequence: &[u32], at: usize, mut each: impl FnMut(usize, usize, u64)) {
+        let end = at + window_at(&sequence[at..]).0;
+        let mut from = at;
+        loop {
+            let mut heavy = 0;
+            let run = sequence[from..].iter().take_while(|&&s| {
+                let more = heavy < self.run_weight && s != BREAK;
+                heavy += if more { weight(s) } else { 0 };
+                more
+            });
+            let to = from + run.count();
+            if to < end {
+                return;
+            }
+            if heavy >= self.run_weight {
+                each(from, to, sequence::hash(&sequence[from..to]));
+            }
+            if from == 0 || sequence[from - 1] == BREAK {
+                return;
+            }
+            from -= 1;
         }
     }
 
-    /// Bytes of memory in use.
-    pub(super) fn bytes(&self) -> usize {
-        self.hashes.len() * 12 + self.filter.bytes()
+    /// Notes that a tenant's text holds the crowded window at a place of its sequence. The outcome
+    /// does not depend on the order of notes, so threads may race.
+    pub(super) fn note(&self, sequence: &[u32], at: usize, tenant: u32) {
+        self.each_wide(sequence, at, |_, _, hash| {
+            if let Some(owner) = self.wides.get(&hash) {
+                note(owner, tenant);
+            }
+        });
     }
 
-    fn slot(&self, hash: u64) -> usize {
-        let slots = self.hashes.len();
-        let mut slot = ((u128::from(hash) * slots as u128) >> 64) as usize;
-        while self.hashes[slot] != 0 && self.hashes[slot] != hash {
-            slot += 1;
-            if slot == slots {
-                slot = 0;
+    /// Marks the runs round crowded windows that texts of two tenants hold.
+    pub(super) fn mark_crowds(&self) {
+        for place in &self.crowds {
+            let at = place.at as usize;
+            if self.own.all(at, at + window_at(&self.sequence[at..]).0) {
+                continue;
+            }
+            self.each_wide(&self.sequence, at, |from, to, hash| {
+                let owner = self.wides.get(&hash).map(|o| o.load(Ordering::Relaxed));
+                if owner == Some(SHARED) {
+                    // A half-word may be left behind the last of the shortest runs in a run.
+                    let more = usize::from(self.sequence[to] != BREAK);
+                    self.shared.set(from, to + more);
+                }
+            });
+        }
+    }
+
+    fn insert(&mut self, hash: u64, at: u32) {
+        let mut same = 0;
+        let mut first = None;
+        for (slot, value) in self.table.of(hash) {
+            if value & CROWDED != 0 {
+                let crowd = value & !CROWDED;
+                self.crowds.push(CrowdPlace { at, crowd });
+                return;
+            }
+            first = first.or(Some(slot));
+            same += 1;
+        }
+        match first {
+            Some(first) if same >= CROWD => {
+                let crowd = self.crowd_count;
+                self.crowd_count += 1;
+                let places = self.table.of(hash).map(|(_, at)| CrowdPlace { at, crowd });
+                self.crowds.extend(places);
+                self.crowds.push(CrowdPlace { at, crowd });
+                self.table.replace(first, hash, CROWDED | crowd);
+            }
+            _ => {
+                self.filter.insert(hash);
+                self.table.push(hash, at);
             }
         }
-        slot
     }
 
-    /// Adds a window of a tenant's judged text.
-    pub(super) fn insert(&mut self, hash: u64, tenant: u32) {
-        let slot = self.slot(hash);
-        let owner = self.owners[slot].get_mut();
-        if self.hashes[slot] == 0 {
-            self.hashes[slot] = hash;
-            *owner = tenant;
-            self.filter.insert(hash);
-        } else if *owner != tenant {
-            *owner = SHARED;
-        }
+    /// Leaves in `out` the places of those hashes that may be of a picked window.
+    pub(super) fn candidates(&self, hashes: &[u64], out: &mut Vec<u32>) {
+        self.filter.candidates(hashes, out);
+        self.table.sift(hashes, out);
     }
 
-    /// Notes that a text of a tenant holds a window. The outcome does not depend on the order of
-    /// notes, so threads may race.
-    pub(super) fn note(&self, hash: u64, tenant: u32) {
-        if !self.filter.may_hold(hash) {
-            return;
-        }
-        let slot = self.slot(hash);
-        if self.hashes[slot] == hash {
-            let owner = self.owners[slot].load(Ordering::Relaxed);
-            if owner != SHARED && owner != tenant {
-                self.owners[slot].store(SHARED, Ordering::Relaxed);
+    /// Where a window may stand.
+    pub(super) fn stands(&self, hash: u64) -> impl Iterator<Item = Stand> + '_ {
+        let mut crowded = false;
+        self.table.of(hash).map_while(move |(_, value)| {
+            if crowded {
+                return None;
             }
-        }
+            crowded = value & CROWDED != 0;
+            Some(if crowded {
+                Stand::Crowded(value & !CROWDED)
+            } else {
+                Stand::At(value)
+            })
+        })
     }
 
-    /// Whether texts of two tenants hold a window that was added.
-    pub(super) fn is_shared(&self, hash: u64) -> bool {
-        let slot = self.slot(hash);
-        self.hashes[slot] == hash && self.owners[slot].load(Ordering::Relaxed) == SHARED
+    /// The number of the judged text at a place, and where it begins.
+    pub(super) fn text_at(&self, at: u32) -> (u32, u32) {
+        let mut text = self.coarse[at as usize >> 8] as usize;
+        while self.texts.get(text + 1).is_some_and(|next| next.1 <= at) {
+            text += 1;
+        }
+        self.texts[text]
+    }
+
+    /// Texts of the batch: number, first place, end.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (u32, usize, usize)> + '_ {
+        self.texts.iter().enumerate().map(|(n, t)| {
+            let end = self
+                .texts
+                .get(n + 1)
+                .map_or(self.sequence.len(), |t| t.1 as usize);
+            (t.0, t.1 as usize, end)
+        })
+    }
+
+    /// The text of a number, if the batch holds it: first place and end.
+    pub(super) fn range_of(&self, text: u32) -> Option<(usize, usize)> {
+        let found = self.texts.binary_search_by_key(&text, |t| t.0).ok()?;
+        let next = self.texts.get(found + 1);
+        let end = next.map_or(self.sequence.len(), |t| t.1 as usize);
+        Some((self.texts[found].1 as usize, end))
+    }
+}
+
+fn note(owner: &AtomicU32, tenant: u32) {
+    let known = owner.load(Ordering::Relaxed);
+    if known != SHARED && known != tenant {
+        owner.store(SHARED, Ordering::Relaxed);
+    }
+}
+
+/// Bits that threads may set at the same time.
+#[derive(Default)]
+pub(super) struct Bits(Vec<AtomicU64>);
+
+impl Bits {
+    fn new(length: usize) -> Bits {
+        Bits((0..=length / 64).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Calls `each` with every word that a range touches and the bits of it that are meant.
+    fn words(from: usize, to: usize, mut each: impl FnMut(usize, u64) -> bool) -> bool {
+        let mut at = from;
+        while at < to {
+            let end = (at / 64 * 64 + 64).min(to);
+            let bits = (u64::MAX >> (64 - (end - at))) << (at % 64);
+            if !each(at / 64, bits) {
+                return false;
+            }
+            at = end;
+        }
+        true
+    }
+
+    pub(super) fn set(&self, from: usize, to: usize) {
+        Bits::words(from, to, |word, bits| {
+            self.0[word].fetch_or(bits, Ordering::Relaxed);
+            true
+        });
+    }
+
+    /// Whether all bits of a range are set.
+    pub(super) fn all(&self, from: usize, to: usize) -> bool {
+        Bits::words(from, to, |word, bits| {
+            self.0[word].load(Ordering::Relaxed) & bits == bits
+        })
+    }
+
+    /// Whether any bit of a range is set.
+    pub(super) fn any(&self, from: usize, to: usize) -> bool {
+        !Bits::words(from, to, |word, bits| {
+            self.0[word].load(Ordering::Relaxed) & bits == 0
+        })
+    }
+
+    pub(super) fn get(&self, at: usize) -> bool {
+        self.0[at / 64].load(Ordering::Relaxed) >> (at % 64) & 1 == 1
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overlap::Field;
+
+    fn judged(tenant: u32) -> Judged {
+        Judged {
+            exchange: tenant,
+            field: Field::Response,
+            tenant,
+            call: tenant,
+            t0: 0,
+            t1: 0,
+            from: 0,
+            to: 0,
+            anchors: 2,
+            tokens: 8,
+        }
+    }
 
     #[test]
-    fn a_window_is_shared_by_two_tenants() {
-        let mut anchors = Anchors::new(3);
-        anchors.insert(77, 1);
-        anchors.insert(77, 1);
-        anchors.insert(78, 1);
-        anchors.insert(79, 1);
-        anchors.insert(79, 2);
-        anchors.note(77, 1);
-        anchors.note(78, 5);
-        anchors.note(80, 5);
-        let shared: Vec<u64> = (70..90).filter(|&h| anchors.is_shared(h)).collect();
-        assert_eq!(shared, [78, 79]);
+    fn a_window_of_many_texts_is_crowded() {
+        for (count, tenants, crowded, shared) in [
+            (8, 1, false, false),
+            (9, 1, true, false),
+            (9, 2, true, true),
+            (40, 2, true, true),
+        ] {
+            let judged: Vec<Judged> = (0..count).map(|t| judged(t % tenants)).collect();
+            let text: Box<[u32]> = [2, 4, 6, 8, 10, 12, 14, 16, BREAK].into();
+            let mut sequences = vec![Some(text.clone()); judged.len()];
+            let index = Anchors::new(0..judged.len(), &judged, &mut sequences, 16);
+            let mut hashes = Vec::new();
+            sequence::window_hashes(&text[..8], &mut hashes);
+            let stands: Vec<Stand> = index.stands(hashes[0]).collect();
+            match stands.as_slice() {
+                [Stand::Crowded(_)] => {
+                    assert!(crowded);
+                    index.mark_crowds();
+                    assert_eq!(index.shared.any(0, index.sequence.len()), shared);
+                    index.note(&text, 0, 7);
+                    index.mark_crowds();
+                    let (from, to) = index.range_of(3).unwrap();
+                    assert!(index.shared.all(from, to - 2));
+                }
+                all => {
+                    assert!(!crowded && all.len() == count as usize);
+                    for (n, stand) in all.iter().enumerate() {
+                        let Stand::At(at) = stand else {
+                            panic!("crowded")
+                        };
+                        assert_eq!(index.text_at(*at), (n as u32, *at));
+                        let range = (*at as usize, *at as usize + 10);
+                        assert_eq!(index.range_of(n as u32), Some(range));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_of_ranges() {
+        let bits = Bits::new(300);
+        bits.set(60, 70);
+        bits.set(128, 256);
+        for (from, to, all, any) in [
+            (60, 70, true, true),
+            (59, 70, false, true),
+            (60, 71, false, true),
+            (70, 128, false, false),
+            (128, 256, true, true),
+            (0, 300, false, true),
+            (5, 5, true, false),
+        ] {
+            assert_eq!(
+                (bits.all(from, to), bits.any(from, to)),
+                (all, any),
+                "{from}..{to}"
+            );
+        }
+        assert!(bits.get(60) && !bits.get(59));
     }
 }

@@ -38,8 +38,12 @@ fn rows_with(items: &mut [Item], settings: &Settings) -> Vec<Row> {
         item.subject.id_rank = at as u32;
     }
     let expected = twin::search(items, settings);
-    for (memory, room, split) in [(1 << 26, 16, 100), (0, 1, 1)] {
-        let outcome = fast(items, settings, (memory, room), split);
+    for (memory, room, few, split) in [
+        (1 << 26, 16, 0, 100),
+        (1 << 26, 16, 1 << 18, 100),
+        (0, 1, 0, 1),
+    ] {
+        let outcome = fast(items, settings, (memory, room, few), split);
         assert_eq!(outcome.rows, expected);
     }
     expected
@@ -193,7 +197,7 @@ fn gateway_and_decode_copies_are_judged_once() {
     let found = short(&rows(&mut items));
     // Exchange 3 says something else: another judged text.
     assert_eq!(found, [(1, 0, 13, 13, 1, true), (3, 0, 13, 13, 1, true)]);
-    let outcome = fast(&items, &Settings::default(), (1 << 20, 16), 2);
+    let outcome = fast(&items, &Settings::default(), (1 << 20, 16, 0), 2);
     let firsts: Vec<(u32, u32)> = outcome
         .judged
         .iter()
@@ -460,14 +464,16 @@ fn a_repeated_word_stays_linear() {
     for (at, item) in items.iter_mut().enumerate() {
         item.subject.id_rank = at as u32;
     }
-    let outcome = fast(&items, &Settings::default(), (1 << 28, 16), 2);
-    assert_eq!(outcome.rows.len(), 1);
-    assert_eq!(outcome.rows[0].tokens as usize, count);
+    for few in [0, 1 << 18] {
+        let outcome = fast(&items, &Settings::default(), (1 << 28, 16, few), 2);
+        assert_eq!(outcome.rows.len(), 1);
+        assert_eq!(outcome.rows[0].tokens as usize, count);
+    }
 }
 
 #[test]
 fn nothing_to_search_ends_at_once() {
-    let outcome = fast(&[], &Settings::default(), (0, 1), 1);
+    let outcome = fast(&[], &Settings::default(), (0, 1, 0), 1);
     assert!(outcome.rows.is_empty() && outcome.judged.is_empty());
     let mut alone = [exchange(0, 1, 0, SECRET, SECRET)];
     assert_eq!(rows(&mut alone), []);

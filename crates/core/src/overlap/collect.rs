@@ -1,10 +1,11 @@
 //! Collects who held the windows of suspicious passages, and decides which tokens that explains.
 
 use super::active::{Active, heavy_segments};
-use super::anchors::Judged;
 use super::cells::{Answer, Asker, Cell, Event, Line, TENANT_BYTES};
-use super::types::{Field, Fields, Subject, existed};
-use super::windows::{NONE, Window, WindowIndex, for_each};
+use super::judged::Judged;
+use super::types::{Field, Subject, existed};
+use super::windows::{NONE, Scanner, Window, WindowIndex, for_each};
+use crate::operator::TextView;
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,6 +21,7 @@ pub(super) struct CollectPart {
     own: Vec<(u32, u32)>,
     /// Exchanges that hold any window.
     holders: Vec<u32>,
+    scanner: Scanner,
 }
 
 /// A suspicious text whose windows are decided.
@@ -204,13 +206,12 @@ impl Collect {
         &self,
         exchange: u32,
         subject: &Subject,
-        fields: &Fields<'_>,
-        tokens: &mut Tokens,
+        texts: &mut TextView<'_>,
         out: &mut CollectPart,
     ) {
         let mut prompt = Vec::new();
-        if fields.tokens(Field::Prompt, tokens) {
-            self.windows_in(tokens, &mut prompt);
+        if let Some(tokens) = texts.tokens(Field::Prompt) {
+            self.windows_in(tokens, &mut out.scanner, &mut prompt);
         }
         if self.first_round {
             for &at in self.by_call.get(&subject.call).into_iter().flatten() {
@@ -224,8 +225,8 @@ impl Collect {
         }
         let mut answer = Vec::new();
         for field in Field::ANSWERS {
-            if fields.tokens(field, tokens) {
-                self.windows_in(tokens, &mut answer);
+            if let Some(tokens) = texts.tokens(field) {
+                self.windows_in(tokens, &mut out.scanner, &mut answer);
             }
         }
         if !prompt.is_empty() || !answer.is_empty() {
@@ -259,11 +260,10 @@ impl Collect {
     }
 
     /// Adds the known windows of a text; leaves the list ascending and without repeats.
-    fn windows_in(&self, tokens: &Tokens, out: &mut Vec<u32>) {
+    fn windows_in(&self, tokens: &Tokens, scanner: &mut Scanner, out: &mut Vec<u32>) {
         let text = |t: u32| &self.members[t as usize].active.tokens;
-        for_each(tokens, |w| {
-            let id = self.index.find(text, tokens, &w);
-            if id != NONE && out.last() != Some(&id) {
+        self.index.each_known(text, tokens, scanner, |_, id| {
+            if out.last() != Some(&id) {
                 out.push(id);
             }
         });

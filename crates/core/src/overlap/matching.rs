@@ -1,11 +1,12 @@
 //! Measures the shared runs of the texts that remain, and makes rows of them.
 
-use super::anchors::Judged;
 use super::automaton::{Automaton, ROOT};
 use super::collect::Decided;
+use super::judged::Judged;
 use super::rows::{RowMaker, is_cut};
-use super::types::{Field, Fields, Row, Settings, Subject};
-use super::windows::{NONE, WindowIndex, for_each};
+use super::types::{Field, Row, Settings, Subject};
+use super::windows::{NONE, Scanner, WindowIndex, for_each};
+use crate::operator::TextView;
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use xxhash_rust::xxh3::Xxh3;
@@ -56,6 +57,7 @@ const SEEN: usize = 1 << 20;
 pub(super) struct MatchPart {
     seen: HashMap<SeenKey, SeenPlace>,
     runs: Vec<(RunKey, Run)>,
+    scanner: Scanner,
 }
 
 /// A judged text of the step.
@@ -151,18 +153,17 @@ impl Matching {
         &self,
         exchange: u32,
         subject: &Subject,
-        fields: &Fields<'_>,
-        tokens: &mut Tokens,
+        texts: &mut TextView<'_>,
         out: &mut MatchPart,
     ) {
         let (Some(tenant), Some(t_start)) = (subject.tenant, subject.t_start) else {
             return;
         };
         for field in Field::ALL {
-            if !fields.tokens(field, tokens) {
+            let Some(tokens) = texts.tokens(field) else {
                 continue;
-            }
-            let mut stretches = self.stretches(subject, tenant, t_start, tokens);
+            };
+            let mut stretches = self.stretches(subject, tenant, t_start, tokens, &mut out.scanner);
             // A stretch that was read at an earlier place has nothing new to say.
             stretches.retain(|s| {
                 let key = (s.member, tenant, s.content);
@@ -196,6 +197,7 @@ impl Matching {
         tenant: u32,
         t_start: i64,
         tokens: &Tokens,
+        scanner: &mut Scanner,
     ) -> Vec<Stretch> {
         let text = |t: u32| &self.members[t as usize].decided.tokens;
         let mut out = Vec::new();
@@ -228,11 +230,7 @@ impl Matching {
                 content,
             }));
         };
-        for_each(tokens, |w| {
-            let id = self.index.find(text, tokens, &w);
-            if id == NONE {
-                return;
-            }
+        self.index.each_known(text, tokens, scanner, |w, id| {
             stretch = match stretch {
                 Some((from, last, _)) if last + 1 == w.from => Some((from, w.from, w.to)),
                 before => {

@@ -7,15 +7,21 @@
 //! not on their order, on how they are split among threads, or on the memory allowed.
 
 mod active;
+#[cfg(test)]
+mod adversarial;
 mod anchors;
 mod automaton;
 #[cfg(test)]
 mod cases;
 mod cells;
 mod collect;
+mod discover;
+mod judged;
 mod matching;
 mod rows;
 mod search;
+mod sequence;
+mod table;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

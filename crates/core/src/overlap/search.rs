@@ -1,18 +1,23 @@
 //! The search as a sequence of passes over the logs.
 
 use super::active::{Active, activate};
-use super::anchors::{Anchors, Found, Judged};
+use super::anchors::Anchors;
 use super::automaton::Automaton;
 use super::collect::{Collect, CollectPart, Decided};
+use super::discover::{Buffers, Passage, Source};
+use super::judged::{Finder, Found, Texts};
 use super::matching::{MatchPart, Matching};
+use super::sequence;
 use super::types::{
-    Field, Fields, JudgedText, Limits, Outcome, PassKind, Row, Settings, Stats, Subject,
-    WINDOW_WEIGHT, existed, row_order,
+    Field, Fields, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, WINDOW_WEIGHT,
+    row_order,
 };
-use super::windows::{for_each, for_each_anchor};
-use crate::exchange::Role;
-use crate::text::Tokens;
+use super::windows::Scanner;
+use crate::operator::{TextView, TokenBuffers};
 use std::sync::Arc;
+
+/// Tokens of judged texts whose windows make up a filter that fits into a processor's cache.
+const FEW: usize = 1 << 18;
 
 /// A search in progress.
 ///
@@ -31,18 +36,19 @@ pub struct Search {
     limits: Limits,
     /// Tenants that a cell holds in the first round.
     pub(super) room: usize,
+    /// So many tokens of judged texts are looked into at once, without an index before.
+    pub(super) few: usize,
     next: Option<PassKind>,
     stage: Stage,
     found: Vec<Found>,
-    judged_texts: Vec<JudgedText>,
-    /// Distinct texts to judge, by exchange and field.
-    judged: Vec<Judged>,
-    /// Texts of this pass, by number of the judged text.
-    wanted: Vec<bool>,
-    /// First judged text that no batch has taken.
+    /// Bytes of the sequences in `found`.
+    kept: usize,
+    texts: Texts,
+    /// First judged text that no batch has taken, and those of the present batch.
     next_text: usize,
-    /// Texts of the batch that found no room among the active ones.
-    deferred: Vec<u32>,
+    batch: std::ops::Range<usize>,
+    /// Passages of judged texts that are still to be looked into, by text.
+    passages: Vec<(u32, Vec<Passage>)>,
     /// Decided texts that wait for a matching pass, and the exchanges that may hold their sources.
     decided: Vec<Decided>,
     holders: Vec<bool>,
@@ -52,21 +58,16 @@ pub struct Search {
 
 enum Stage {
     Judge,
-    Index(Anchors),
+    Index,
     Discover(Anchors),
     Activate {
-        anchors: Anchors,
         active: Vec<Active>,
         bytes: usize,
+        /// Places in `passages` of texts that found no room.
+        deferred: Vec<u32>,
     },
-    Collect {
-        anchors: Anchors,
-        collect: Box<Collect>,
-    },
-    Match {
-        anchors: Anchors,
-        matching: Box<Matching>,
-    },
+    Collect(Box<Collect>),
+    Match(Box<Matching>),
     Done,
 }
 
@@ -74,11 +75,14 @@ enum Stage {
 /// should serve many exchanges.
 #[derive(Default)]
 pub struct Partial {
-    tokens: Tokens,
-    prompt: Tokens,
+    tokens: TokenBuffers,
+    finder: Finder,
+    buffers: Buffers,
+    scanner: Scanner,
     found: Vec<Found>,
-    anchors: Vec<(u64, u32)>,
-    active: Vec<Active>,
+    sequences: Vec<(u32, Box<[u32]>)>,
+    /// Texts that were looked into, and what is left of them.
+    active: Vec<(u32, Option<Active>)>,
     collect: CollectPart,
     matches: MatchPart,
 }
@@ -97,14 +101,15 @@ impl Search {
             settings,
             limits,
             room: room.saturating_add(4).max(16),
+            few: FEW,
             next: Some(PassKind::Judge),
             stage: Stage::Judge,
             found: Vec::new(),
-            judged_texts: Vec::new(),
-            judged: Vec::new(),
-            wanted: Vec::new(),
+            kept: 0,
+            texts: Texts::default(),
             next_text: 0,
-            deferred: Vec::new(),
+            batch: 0..0,
+            passages: Vec::new(),
             decided: Vec::new(),
             holders: Vec::new(),
             rows: Vec::new(),
@@ -124,104 +129,125 @@ impl Search {
         };
         match &self.stage {
             Stage::Judge => can_judge(subject),
-            Stage::Index(_) | Stage::Activate { .. } => {
-                self.texts_of(exchange).any(|t| self.wanted[t])
-            }
+            Stage::Index => self.texts.of(exchange).any(|t| self.lacks(t)),
+            Stage::Activate { .. } => self.texts.of(exchange).any(|t| self.place(t).is_some()),
             Stage::Discover(_) => subject.tenant.is_some() && subject.t_start.is_some(),
-            Stage::Collect { collect, .. } => collect.wants(exchange, subject),
-            Stage::Match { matching, .. } => {
-                self.holders[exchange as usize] && matching.wants(subject)
-            }
+            Stage::Collect(collect) => collect.wants(exchange, subject),
+            Stage::Match(matching) => self.holders[exchange as usize] && matching.wants(subject),
             Stage::Done => false,
         }
     }
 
     /// Reads one exchange. Each exchange is to be scanned at most once a pass.
     pub fn scan(&self, exchange: u32, fields: &Fields<'_>, out: &mut Partial) {
+        let mut buffers = std::mem::take(&mut out.tokens);
+        let mut texts = TextView::new(*fields, &mut buffers);
+        self.scan_texts(exchange, &mut texts, out);
+        out.tokens = buffers;
+    }
+
+    /// [`Search::scan`] for texts that others look at too.
+    pub fn scan_texts(&self, exchange: u32, texts: &mut TextView<'_>, out: &mut Partial) {
         if !self.wants(exchange) {
             return;
         }
         let subject = &self.subjects[exchange as usize];
-        let tokens = &mut out.tokens;
         match &self.stage {
             Stage::Judge => {
                 for field in Field::ANSWERS {
-                    if fields.tokens(field, tokens) {
-                        let found = Found::new(exchange, field, tokens, self.run_weight());
+                    if let Some(tokens) = texts.tokens(field) {
+                        let weight = self.run_weight();
+                        let found = out.finder.found(exchange, field, tokens, weight);
                         out.found.push(found);
                     }
                 }
             }
-            Stage::Index(_) => {
-                for text in self.texts_of(exchange).filter(|&t| self.wanted[t]) {
-                    let judged = &self.judged[text];
-                    fields.tokens(judged.field, tokens);
-                    for_each_anchor(tokens, self.run_weight(), |w| {
-                        out.anchors.push((w.hash, judged.tenant));
-                    });
-                }
-            }
-            Stage::Discover(anchors) => {
-                let Some(tenant) = subject.tenant else {
-                    return;
-                };
-                for field in Field::ALL {
-                    if fields.tokens(field, tokens) {
-                        for_each(tokens, |w| anchors.note(w.hash, tenant));
+            Stage::Index => {
+                for text in self.texts.of(exchange).filter(|&t| self.lacks(t)) {
+                    if let Some(tokens) = texts.tokens(self.texts.judged[text].field) {
+                        let mut sequence = Vec::new();
+                        sequence::append(tokens, &mut sequence);
+                        out.sequences.push((text as u32, sequence.into()));
                     }
                 }
             }
-            Stage::Activate { anchors, .. } => self.activate(exchange, fields, anchors, out),
-            Stage::Collect { collect, .. } => {
-                collect.scan(exchange, subject, fields, tokens, &mut out.collect);
+            Stage::Discover(anchors) => {
+                if let (Some(tenant), Some(t_start)) = (subject.tenant, subject.t_start) {
+                    let source = Source {
+                        exchange,
+                        subject,
+                        tenant,
+                        t_start,
+                    };
+                    let judged = &self.texts.judged;
+                    anchors.scan(&source, texts, judged, self.run_weight(), &mut out.buffers);
+                }
             }
-            Stage::Match { matching, .. } => {
-                matching.scan(exchange, subject, fields, tokens, &mut out.matches);
-            }
+            Stage::Activate { .. } => self.activate(exchange, texts, out),
+            Stage::Collect(collect) => collect.scan(exchange, subject, texts, &mut out.collect),
+            Stage::Match(matching) => matching.scan(exchange, subject, texts, &mut out.matches),
             Stage::Done => {}
         }
     }
 
-    fn activate(&self, exchange: u32, fields: &Fields<'_>, anchors: &Anchors, out: &mut Partial) {
-        for text in self.texts_of(exchange).filter(|&t| self.wanted[t]) {
-            fields.tokens(self.judged[text].field, &mut out.tokens);
-            let prompt = |tokens: &mut Tokens| fields.tokens(Field::Prompt, tokens);
-            let weights = (self.run_weight(), self.settings.store_weight);
-            let prompt = (prompt, &mut out.prompt);
-            let active = activate(text as u32, &out.tokens, anchors, weights, prompt);
-            out.active.extend(active);
+    fn activate(&self, exchange: u32, texts: &mut TextView<'_>, out: &mut Partial) {
+        for text in self.texts.of(exchange) {
+            let Some(place) = self.place(text) else {
+                continue;
+            };
+            let field = self.texts.judged[text].field;
+            texts.load(Field::Prompt);
+            texts.load(field);
+            let Some(tokens) = texts.loaded(field) else {
+                continue;
+            };
+            let (number, passages) = &self.passages[place];
+            let prompt = texts.loaded(Field::Prompt);
+            let least = self.settings.store_weight;
+            let scanner = &mut out.scanner;
+            let active = activate(*number, tokens, passages, least, prompt, scanner);
+            out.active.push((place as u32, active));
         }
     }
 
     /// Takes what scanning found.
     pub fn absorb(&mut self, partial: Partial) {
         match &mut self.stage {
-            Stage::Judge => self.found.extend(partial.found),
-            Stage::Index(anchors) => {
-                for (hash, tenant) in partial.anchors {
-                    anchors.insert(hash, tenant);
+            Stage::Judge => {
+                for mut found in partial.found {
+                    let bytes = found.sequence.as_ref().map_or(0, |s| s.len() * 4);
+                    if self.kept + bytes > self.limits.memory_bytes / 4 {
+                        found.sequence = None;
+                    } else {
+                        self.kept += bytes;
+                    }
+                    self.found.push(found);
+                }
+            }
+            Stage::Index => {
+                for (text, sequence) in partial.sequences {
+                    self.texts.sequences[text as usize] = Some(sequence);
                 }
             }
             Stage::Activate {
-                anchors,
                 active,
                 bytes,
+                deferred,
             } => {
-                let all = self.limits.memory_bytes;
-                let budget = (all / 4 * 3).saturating_sub(anchors.bytes()).max(all / 4);
-                for new in partial.active {
+                for (place, new) in partial.active {
+                    let Some(new) = new else { continue };
                     // Window numbers, cells and answers come on top of the text itself.
                     let size = new.bytes() + new.tokens.len() * 60;
-                    if *bytes > 0 && *bytes + size > budget {
-                        self.deferred.push(new.text);
+                    if *bytes > 0 && *bytes + size > self.limits.memory_bytes / 2 {
+                        deferred.push(place);
                     } else {
                         *bytes += size;
                         active.push(new);
                     }
                 }
             }
-            Stage::Collect { collect, .. } => collect.absorb(partial.collect),
-            Stage::Match { matching, .. } => matching.absorb(partial.matches),
+            Stage::Collect(collect) => collect.absorb(partial.collect),
+            Stage::Match(matching) => matching.absorb(partial.matches),
             Stage::Discover(_) | Stage::Done => {}
         }
     }
@@ -231,31 +257,49 @@ impl Search {
         self.stats.passes += 1;
         match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Judge => {
-                self.choose();
-                self.next_batch();
+                let found = std::mem::take(&mut self.found);
+                self.texts = Texts::choose(found, &self.subjects, &self.settings);
+                self.stats.texts = self.texts.judged.len() as u64;
+                self.stats.tokens = self.texts.judged.iter().map(|j| u64::from(j.tokens)).sum();
+                if self.look_into_all() {
+                    self.enter_activate();
+                } else {
+                    self.next_batch();
+                }
             }
-            Stage::Index(anchors) => self.enter(PassKind::Discover, Stage::Discover(anchors)),
-            Stage::Discover(anchors) => self.enter_activate(anchors),
+            Stage::Index => self.enter_discover(),
+            Stage::Discover(anchors) => {
+                self.passages = anchors.passages(self.settings.store_weight);
+                drop(anchors);
+                self.enter_activate();
+            }
             Stage::Activate {
-                anchors, active, ..
-            } => self.enter_collect(anchors, active),
-            Stage::Collect {
-                anchors,
-                mut collect,
+                active,
+                mut deferred,
+                ..
             } => {
+                deferred.sort_unstable();
+                let mut place = 0..;
+                self.passages.retain(|_| {
+                    let place = place.next().unwrap_or_default();
+                    deferred.binary_search(&place).is_ok()
+                });
+                self.enter_collect(active);
+            }
+            Stage::Collect(mut collect) => {
                 if collect.end_pass() {
-                    self.enter(PassKind::Collect, Stage::Collect { anchors, collect });
+                    self.enter(PassKind::Collect, Stage::Collect(collect));
                 } else {
                     let (decided, holders) = collect.finish(self.settings.store_weight);
                     self.stats.matched_texts += decided.len() as u64;
                     self.decided = decided;
                     self.holders = holders;
-                    self.enter_match(anchors);
+                    self.enter_match();
                 }
             }
-            Stage::Match { anchors, matching } => {
+            Stage::Match(matching) => {
                 matching.rows(&self.subjects, &self.settings, &mut self.rows);
-                self.enter_match(anchors);
+                self.enter_match();
             }
             Stage::Done => {}
         }
@@ -267,7 +311,7 @@ impl Search {
             .sort_unstable_by(|a, b| row_order(&self.subjects, a, b));
         Outcome {
             rows: self.rows,
-            judged: self.judged_texts,
+            judged: self.texts.listed,
             stats: self.stats,
         }
     }
@@ -282,117 +326,104 @@ impl Search {
         self.stage = stage;
     }
 
-    /// Numbers of the judged texts of an exchange.
-    fn texts_of(&self, exchange: u32) -> impl Iterator<Item = usize> + '_ {
-        let first = self.judged.partition_point(|j| j.exchange < exchange);
-        (first..self.judged.len()).take_while(move |&t| self.judged[t].exchange == exchange)
+    /// Whether a text of the batch has no sequence yet.
+    fn lacks(&self, text: usize) -> bool {
+        self.batch.contains(&text)
+            && self.texts.judged[text].anchors > 0
+            && self.texts.sequences[text].is_none()
     }
 
-    /// Chooses the exchange that stands for each distinct text of a call.
-    fn choose(&mut self) {
-        let subjects = &self.subjects;
-        let mut found = std::mem::take(&mut self.found);
-        // Nothing stands before the first exchange: texts that look back further look alike.
-        let earliest = subjects.iter().filter_map(|s| s.t_start).min();
-        let group = |f: &Found| {
-            let s = &subjects[f.exchange as usize];
-            (s.call, s.choice, f.field, f.sequence)
-        };
-        let rank = |f: &Found| {
-            let s = &subjects[f.exchange as usize];
-            let role = Role::ALL.iter().position(|r| *r == s.role);
-            (role, s.t_start, s.id_rank)
-        };
-        found.sort_unstable_by_key(|f| (group(f), rank(f)));
-        for members in found.chunk_by(|a, b| group(a) == group(b)) {
-            let first = &members[0];
-            self.judged_texts.extend(members.iter().map(|f| JudgedText {
-                exchange: f.exchange,
-                field: f.field,
-                first: first.exchange,
-                tokens: f.tokens,
-            }));
-            let s = &subjects[first.exchange as usize];
-            if let (Some(tenant), Some(t0)) = (s.tenant, s.t_start) {
-                let t1 = existed(s, t0);
-                let (from, to) = self.settings.range(t0, t1);
-                self.stats.texts += 1;
-                self.stats.tokens += u64::from(first.tokens);
-                self.judged.push(Judged {
-                    exchange: first.exchange,
-                    field: first.field,
-                    tenant,
-                    call: s.call,
-                    t0,
-                    t1,
-                    from: earliest.map_or(from, |e| from.max(e)),
-                    to,
-                    anchors: first.anchors,
-                });
-            }
+    /// The place of a text in `passages`.
+    fn place(&self, text: usize) -> Option<usize> {
+        let text = text as u32;
+        self.passages.binary_search_by_key(&text, |p| p.0).ok()
+    }
+
+    /// Where there is little to judge, all of it is a passage; `false` if there is more.
+    fn look_into_all(&mut self) -> bool {
+        let few = self.few.min(self.limits.memory_bytes / 4 / 128) as u64;
+        if self.stats.tokens > few {
+            return false;
         }
-        self.judged_texts
-            .sort_unstable_by_key(|j| (j.exchange, j.field));
-        self.judged.sort_unstable_by_key(|j| (j.exchange, j.field));
-        self.wanted = vec![false; self.judged.len()];
+        let texts = self.texts.judged.iter().enumerate();
+        self.passages = texts
+            .filter(|(_, judged)| judged.anchors > 0)
+            .map(|(text, judged)| (text as u32, vec![(0, judged.tokens)]))
+            .collect();
+        self.texts.sequences.fill(None);
+        self.next_text = self.texts.judged.len();
+        true
     }
 
     /// Takes the next judged texts whose index fits into memory.
     fn next_batch(&mut self) {
-        self.wanted.fill(false);
-        let budget = self.limits.memory_bytes / 8 * 3 / Anchors::BYTES_EACH;
-        let mut entries = 0;
-        while let Some(judged) = self.judged.get(self.next_text) {
-            let anchors = judged.anchors as usize;
-            if entries > 0 && entries + anchors > budget {
+        let budget = self.limits.memory_bytes / 2;
+        let first = self.next_text;
+        let (mut bytes, mut tokens, mut entries) = (0, 0usize, 0);
+        while let Some(judged) = self.texts.judged.get(self.next_text) {
+            let more = judged.anchors as usize * Anchors::BYTES.1
+                + judged.tokens as usize * Anchors::BYTES.0;
+            // Places are 31 bits wide.
+            let wide = tokens + 2 * judged.tokens as usize > (1 << 31) - 4;
+            if entries > 0 && (bytes + more > budget || wide) {
                 break;
             }
-            entries += anchors;
-            self.wanted[self.next_text] = anchors > 0;
+            bytes += more;
+            tokens += 2 * judged.tokens as usize;
+            entries += judged.anchors as usize;
             self.next_text += 1;
         }
-        if entries > 0 {
-            self.enter(PassKind::Index, Stage::Index(Anchors::new(entries)));
-        } else {
+        self.batch = first..self.next_text;
+        if entries == 0 {
             self.next = None;
+        } else if self.batch.clone().any(|t| self.lacks(t)) {
+            self.enter(PassKind::Index, Stage::Index);
+        } else {
+            self.enter_discover();
         }
     }
 
-    fn enter_activate(&mut self, anchors: Anchors) {
-        self.enter(
-            PassKind::Activate,
-            Stage::Activate {
-                anchors,
-                active: Vec::new(),
-                bytes: 0,
-            },
-        );
+    fn enter_discover(&mut self) {
+        let (batch, weight) = (self.batch.clone(), self.run_weight());
+        let Texts {
+            judged, sequences, ..
+        } = &mut self.texts;
+        let anchors = Anchors::new(batch, judged, sequences, weight);
+        self.enter(PassKind::Discover, Stage::Discover(anchors));
     }
 
-    fn enter_collect(&mut self, anchors: Anchors, active: Vec<Active>) {
-        if active.is_empty() {
+    /// Looks into passages that are left; without any, goes on with the next batch.
+    fn enter_activate(&mut self) {
+        if self.passages.is_empty() {
             self.next_batch();
+            return;
+        }
+        let stage = Stage::Activate {
+            active: Vec::new(),
+            bytes: 0,
+            deferred: Vec::new(),
+        };
+        self.enter(PassKind::Activate, stage);
+    }
+
+    fn enter_collect(&mut self, active: Vec<Active>) {
+        if active.is_empty() {
+            self.enter_activate();
             return;
         }
         self.stats.active_texts += active.len() as u64;
         let collect = Collect::new(
             active,
-            &self.judged,
+            &self.texts.judged,
             self.subjects.len(),
             self.settings.max_tenants,
             (self.limits.memory_bytes / 4, self.room),
         );
-        let collect = Box::new(collect);
-        let anchors = if self.deferred.is_empty() {
-            Anchors::new(0)
-        } else {
-            anchors
-        };
-        self.enter(PassKind::Collect, Stage::Collect { anchors, collect });
+        self.enter(PassKind::Collect, Stage::Collect(Box::new(collect)));
     }
 
     /// Matches the next decided texts; without any, goes on with what was deferred.
-    fn enter_match(&mut self, anchors: Anchors) {
+    fn enter_match(&mut self) {
         let budget = self.limits.memory_bytes / 4 / Automaton::BYTES_EACH;
         let mut tokens = 0;
         let mut count = 0;
@@ -405,18 +436,11 @@ impl Search {
         }
         if count > 0 {
             let group = self.decided.split_off(self.decided.len() - count);
-            let matching = Matching::new(group, &self.judged, self.settings.store_weight);
-            let matching = Box::new(matching);
-            self.enter(PassKind::Match, Stage::Match { anchors, matching });
-        } else if self.deferred.is_empty() {
-            drop(anchors);
-            self.next_batch();
+            let judged = &self.texts.judged;
+            let matching = Matching::new(group, judged, self.settings.store_weight);
+            self.enter(PassKind::Match, Stage::Match(Box::new(matching)));
         } else {
-            self.wanted.fill(false);
-            for text in self.deferred.drain(..) {
-                self.wanted[text as usize] = true;
-            }
-            self.enter_activate(anchors);
+            self.enter_activate();
         }
     }
 }

@@ -9,12 +9,13 @@ use proptest::prelude::*;
 pub(super) fn fast(
     items: &[Item],
     settings: &Settings,
-    (memory_bytes, room): (usize, usize),
+    (memory_bytes, room, few): (usize, usize, usize),
     split: usize,
 ) -> Outcome {
     let subjects: Vec<Subject> = items.iter().map(|i| i.subject).collect();
     let mut search = Search::new(subjects, settings.clone(), Limits { memory_bytes });
     search.room = room;
+    search.few = few;
     let mut order: Vec<usize> = (0..items.len()).collect();
     let mut passes = 0;
     while search.next_pass().is_some() {
@@ -172,9 +173,43 @@ proptest! {
         memory in prop::sample::select(vec![0usize, 3_000, 1 << 24]),
         room in 1usize..4,
         split in 1usize..12,
+        few in prop::sample::select(vec![0usize, 0, 1 << 18]),
     ) {
         let expected = twin::search(&items, &settings);
-        let outcome = fast(&items, &settings, (memory, room), split);
+        let outcome = fast(&items, &settings, (memory, room, few), split);
+        prop_assert_eq!(outcome.rows, expected);
+    }
+
+    #[test]
+    fn some_answers_give_their_part_of_the_rows(
+        items in corpus(),
+        settings in settings(),
+        odd in any::<bool>(),
+        few in prop::sample::select(vec![0usize, 1 << 18]),
+    ) {
+        let full = fast(&items, &settings, (1 << 24, 16, 0), 4);
+        let chosen = |x: u32| items[x as usize].subject.call % 2 == u32::from(odd);
+        let mut part = items.clone();
+        for (x, item) in part.iter_mut().enumerate() {
+            item.subject.judge &= chosen(x as u32);
+        }
+        let outcome = fast(&part, &settings, (1 << 24, 16, few), 4);
+        let expected: Vec<Row> =
+            full.rows.into_iter().filter(|row| chosen(row.exchange)).collect();
+        prop_assert_eq!(outcome.rows, expected);
+    }
+
+    #[test]
+    fn hashes_that_collide_change_nothing(
+        items in corpus(),
+        settings in settings(),
+        kept in prop::sample::select(vec![0u64, 1 << 40, 5 << 40, 0x100_0000_0001]),
+        few in prop::sample::select(vec![0usize, 1 << 18]),
+    ) {
+        let expected = twin::search(&items, &settings);
+        crate::text::KEPT.set(kept);
+        let outcome = fast(&items, &settings, (1 << 24, 2, few), 3);
+        crate::text::KEPT.set(u64::MAX);
         prop_assert_eq!(outcome.rows, expected);
     }
 }

@@ -1,23 +1,10 @@
 //! Windows: the shortest runs of weight 12 from each token, with rolling hashes.
 
-use super::types::WINDOW_WEIGHT;
+use super::sequence;
+use super::table::Table;
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-
-/// An odd multiplier with well mixed bits (the 64-bit golden ratio).
-const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-const POWERS: [u64; WINDOW_WEIGHT as usize + 1] = powers();
-
-const fn powers() -> [u64; WINDOW_WEIGHT as usize + 1] {
-    let mut out = [1u64; WINDOW_WEIGHT as usize + 1];
-    let mut i = 1;
-    while i < out.len() {
-        out[i] = out[i - 1].wrapping_mul(BASE);
-        i += 1;
-    }
-    out
-}
 
 /// One window of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,73 +21,26 @@ pub(crate) struct Window {
 
 /// Calls `each` with every window of a text, in order of the first token.
 pub(crate) fn for_each(tokens: &Tokens, mut each: impl FnMut(Window)) {
-    for pair in tokens.barriers.windows(2) {
-        let (first, last) = (pair[0].at as usize, pair[1].at as usize);
-        let hashes = &tokens.hash[..last];
-        let weights = &tokens.weight[..last];
-        let (mut to, mut weight, mut hash) = (first, 0u32, 0u64);
-        for from in first..last {
-            while weight < WINDOW_WEIGHT && to < last {
-                hash = hash.wrapping_mul(BASE).wrapping_add(hashes[to]);
-                weight += u32::from(weights[to]);
-                to += 1;
-            }
-            if weight < WINDOW_WEIGHT {
-                break;
-            }
-            each(Window {
-                from: from as u32,
-                to: to as u32,
-                weight,
-                hash: finish(hash),
-            });
-            hash = hash.wrapping_sub(hashes[from].wrapping_mul(POWERS[to - from - 1]));
-            weight -= u32::from(weights[from]);
+    let (mut sequence, mut hashes) = (Vec::new(), Vec::new());
+    sequence::append(tokens, &mut sequence);
+    let mut breaks = 0;
+    sequence::stretches(&sequence, |first, stretch| {
+        sequence::window_hashes(stretch, &mut hashes);
+        for (at, &hash) in hashes.iter().enumerate() {
+            each(window(stretch, at, first - breaks, hash));
         }
-    }
-}
-
-/// Spreads the sum over all bits; 0 is kept free for empty slots.
-fn finish(sum: u64) -> u64 {
-    let x = (sum ^ (sum >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (x ^ (x >> 32)).max(1)
-}
-
-/// Picks windows so that every run of at least `run_weight` half-words holds one whole.
-pub(super) fn for_each_anchor(tokens: &Tokens, run_weight: u32, mut each: impl FnMut(Window)) {
-    // The candidate is the window before the current one; `gap` the weight of the tokens between
-    // the last picked one and the current one.
-    let mut picked: Option<u32> = None;
-    let mut candidate: Option<Window> = None;
-    let mut gap = 0u32;
-    for_each(tokens, |window| {
-        if let Some(before) = candidate {
-            let same_segment = before.from + 1 == window.from;
-            if same_segment && picked != Some(before.from) {
-                gap += u32::from(tokens.weight[before.from as usize]);
-            }
-            if !same_segment || gap + window.weight > run_weight {
-                if picked != Some(before.from) {
-                    each(before);
-                    picked = Some(before.from);
-                }
-                gap = 0;
-            }
-            if !same_segment {
-                picked = None;
-            }
-        }
-        candidate = Some(window);
-        if picked.is_none() {
-            each(window);
-            picked = Some(window.from);
-            gap = 0;
-        }
+        breaks += 1;
     });
-    if let Some(last) = candidate
-        && picked != Some(last.from)
-    {
-        each(last);
+}
+
+/// The window at a place of a stretch that begins with token `first`.
+fn window(stretch: &[u32], at: usize, first: usize, hash: u64) -> Window {
+    let (length, weight) = sequence::window_at(&stretch[at..]);
+    Window {
+        from: (first + at) as u32,
+        to: (first + at + length) as u32,
+        weight,
+        hash,
     }
 }
 
@@ -145,10 +85,6 @@ impl Filter {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.words.len() * 8
-    }
-
     fn place(&self, hash: u64) -> (usize, u64) {
         let word = (hash >> 20) as usize & (self.words.len() - 1);
         (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
@@ -163,6 +99,19 @@ impl Filter {
         let (word, bits) = self.place(hash);
         self.words[word] & bits == bits
     }
+
+    /// Leaves in `out` the places of those hashes that the set may hold. Without a branch on what
+    /// memory says, so that many reads are under way at a time.
+    pub(super) fn candidates(&self, hashes: &[u64], out: &mut Vec<u32>) {
+        out.clear();
+        out.resize(hashes.len(), 0);
+        let mut count = 0;
+        for (at, &hash) in hashes.iter().enumerate() {
+            out[count] = at as u32;
+            count += usize::from(self.may_hold(hash));
+        }
+        out.truncate(count);
+    }
 }
 
 /// Which window stands for a number: text, first token, length.
@@ -171,25 +120,32 @@ struct Standing {
     text: u32,
     from: u32,
     length: u32,
-    /// Another window of the same hash, or `NONE`.
-    next: u32,
 }
 
 /// No window.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Buffers for looking texts up.
+#[derive(Default)]
+pub(super) struct Scanner {
+    sequence: Vec<u32>,
+    hashes: Vec<u64>,
+    candidates: Vec<u32>,
+}
+
 /// Numbers for the distinct windows of some texts.
 pub(crate) struct WindowIndex {
-    by_hash: ByHash<u32>,
+    /// Numbers, each one more than it is.
+    table: Table,
     standing: Vec<Standing>,
     filter: Filter,
 }
 
 impl WindowIndex {
-    /// An index for about `entries` windows.
+    /// An index for at most `entries` windows.
     pub(super) fn new(entries: usize) -> WindowIndex {
         WindowIndex {
-            by_hash: ByHash::default(),
+            table: Table::new(entries),
             standing: Vec::new(),
             filter: Filter::new(entries),
         }
@@ -212,12 +168,11 @@ impl WindowIndex {
             return found;
         }
         let id = self.standing.len() as u32;
-        let next = self.by_hash.insert(window.hash, id).unwrap_or(NONE);
+        self.table.push(window.hash, id + 1);
         self.standing.push(Standing {
             text,
             from: window.from,
             length: window.to - window.from,
-            next,
         });
         self.filter.insert(window.hash);
         id
@@ -230,26 +185,78 @@ impl WindowIndex {
         tokens: &Tokens,
         window: &Window,
     ) -> u32 {
-        if !self.filter.may_hold(window.hash) {
-            return NONE;
-        }
-        let mut id = self.by_hash.get(&window.hash).copied().unwrap_or(NONE);
-        while id != NONE {
+        self.find_behind(
+            &texts,
+            tokens,
+            window,
+            &mut (NONE, window.from, window.from),
+        )
+    }
+
+    /// [`WindowIndex::find`] where the window before was looked up too: `before` are its number, its
+    /// first token and its end, and become those of this one. Where a run goes on, only the tokens
+    /// behind that end are compared.
+    fn find_behind<'a>(
+        &self,
+        texts: &impl Fn(u32) -> &'a Tokens,
+        tokens: &Tokens,
+        window: &Window,
+        before: &mut (u32, u32, u32),
+    ) -> u32 {
+        let (known, first, end) = *before;
+        let known =
+            (known != NONE && first + 1 == window.from).then(|| self.standing[known as usize]);
+        let mut numbers = self.table.of(window.hash).map(|(_, number)| number - 1);
+        let found = numbers.find(|&id| {
             let standing = self.standing[id as usize];
-            if standing.length == window.to - window.from
+            let goes_on =
+                known.is_some_and(|k| k.text == standing.text && k.from + 1 == standing.from);
+            let equal_to = if goes_on { end - window.from } else { 0 };
+            standing.length == window.to - window.from
                 && equal(
                     texts(standing.text),
-                    standing.from as usize,
+                    (standing.from + equal_to) as usize,
                     tokens,
-                    window.from as usize,
-                    standing.length as usize,
+                    (window.from + equal_to) as usize,
+                    (standing.length - equal_to) as usize,
                 )
-            {
-                return id;
+        });
+        let id = found.unwrap_or(NONE);
+        *before = (id, window.from, window.to);
+        id
+    }
+
+    /// Calls `each` with every window of a text that has a number, in order of the first token.
+    pub(super) fn each_known<'a>(
+        &self,
+        texts: impl Fn(u32) -> &'a Tokens,
+        tokens: &Tokens,
+        scanner: &mut Scanner,
+        mut each: impl FnMut(Window, u32),
+    ) {
+        let Scanner {
+            sequence,
+            hashes,
+            candidates,
+        } = scanner;
+        sequence.clear();
+        sequence::append(tokens, sequence);
+        let mut breaks = 0;
+        sequence::stretches(sequence, |first, stretch| {
+            sequence::window_hashes(stretch, hashes);
+            self.filter.candidates(hashes, candidates);
+            self.table.sift(hashes, candidates);
+            let mut before = (NONE, 0, 0);
+            for &at in candidates.iter() {
+                let at = at as usize;
+                let window = window(stretch, at, first - breaks, hashes[at]);
+                let id = self.find_behind(&texts, tokens, &window, &mut before);
+                if id != NONE {
+                    each(window, id);
+                }
             }
-            id = standing.next;
-        }
-        NONE
+            breaks += 1;
+        });
     }
 }
 
@@ -275,29 +282,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn anchors_lie_in_every_run(text in "[ab漢字 |]{0,120}", run in 12u32..40) {
-            let tokens = tokens(&text);
-            let mut all = Vec::new();
-            for_each(&tokens, |w| all.push(w));
-            let mut anchors = Vec::new();
-            for_each_anchor(&tokens, run, |w| anchors.push(w));
-            prop_assert!(anchors.iter().all(|a| all.contains(a)));
-            prop_assert!(anchors.windows(2).all(|p| p[0].from < p[1].from));
-            for pair in tokens.barriers.windows(2) {
-                for from in pair[0].at..pair[1].at {
-                    let mut weight = 0;
-                    for to in from..pair[1].at {
-                        weight += u32::from(tokens.weight[to as usize]);
-                        if weight >= run {
-                            prop_assert!(anchors.iter().any(|a| a.from >= from && a.to <= to + 1));
-                            break;
-                        }
-                    }
-                }
-            }
-        }
-
         #[test]
         fn equal_windows_have_equal_hashes(text in "[ab漢 |]{0,80}") {
             let tokens = tokens(&text);

@@ -5,11 +5,15 @@
 //! without spaces weighs one.
 
 mod chars;
+mod hash;
+mod masks;
 mod tokenize;
 mod tokens;
 #[cfg(test)]
 mod twin;
 
+#[cfg(test)]
+pub(crate) use hash::KEPT;
 pub use tokenize::tokenize;
 pub use tokens::{Barrier, Tokens};
 

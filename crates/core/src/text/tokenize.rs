@@ -1,7 +1,8 @@
-//! The tokeniser: a byte loop over ASCII, and the full rules wherever other characters or
-//! escapes stand.
+//! The tokeniser: bit masks over ASCII, and the full rules wherever other characters or escapes
+//! stand.
 
 use super::chars::{Kind, kind, next_char, simple, starts_segment};
+use super::masks::{Mask, masks};
 use super::tokens::Tokens;
 use crate::exchange::{BorderKind, FieldText};
 use icu_casemap::{CaseMapper, CaseMapperBorrowed};
@@ -71,58 +72,88 @@ fn ceil_boundary(text: &str, mut at: usize) -> usize {
 
 /// Tokens of the bytes between two borders.
 fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
-    let bytes = &text.as_bytes()[..to];
-    let copy = out.folded.len();
-    out.folded.extend_from_slice(&bytes[from..]);
-    out.folded[copy..].make_ascii_lowercase();
-    let mut at = from;
-    while at < to {
-        let class = CLASS[bytes[at] as usize];
-        if class == SEPARATOR {
-            // A mark may follow and compose with the separator.
-            if plain_behind(bytes, at) {
-                at += 1;
-                continue;
+    let bytes = &text.as_bytes()[from..to];
+    let copy = out.push_copy(bytes);
+    let mut all = std::mem::take(&mut out.masks);
+    masks(bytes, &mut all);
+    let mut at = 0;
+    loop {
+        let stop = next_full(&all, at, bytes.len());
+        // The full rules begin with the word, or the separator, before the character that needs
+        // them: a mark may compose with it.
+        let begin = match bytes[at..stop].last() {
+            Some(_) if stop == bytes.len() => stop,
+            Some(b) if CLASS[*b as usize] == WORD => {
+                stop - bytes[at..stop]
+                    .iter()
+                    .rev()
+                    .take_while(|&&b| CLASS[b as usize] == WORD)
+                    .count()
             }
-        } else if class != FULL {
-            let word = at;
-            at = word_end(bytes, at);
-            if at == to || CLASS[bytes[at] as usize] == SEPARATOR {
-                let folded = (copy + word - from, copy + at - from);
-                out.close(folded, (word as u32, at as u32), 2);
-                continue;
-            }
-            at = word;
+            Some(_) => stop - 1,
+            None => stop,
+        };
+        plain(&all, (at, begin), (from, copy), out);
+        if stop == bytes.len() {
+            break;
         }
-        let end = full_end(bytes, at + 1);
-        full.run(&text[at..end], at, out);
-        at = end;
+        at = full_end(bytes, begin + 1);
+        full.run(&text[from + begin..from + at], from + begin, out);
     }
+    out.masks = all;
 }
 
-/// The end of the ASCII letters and digits from a place on, eight at a time: where words end cannot
-/// be predicted, so that a branch a byte would be the dearest part of all.
-fn word_end(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
-    // The high bit of each byte tells whether it is at least `least`; bytes are below 0x80.
-    let at_least = |x: u64, least: u8| x + u64::from(0x80 - least) * ONES;
-    while let Some(&block) = bytes[at..].first_chunk::<8>() {
-        let block = u64::from_le_bytes(block);
-        let plain = block & !HIGH;
-        let lower = plain | (0x20 * ONES);
-        let letter = at_least(lower, b'a') & !at_least(lower, b'z' + 1);
-        let digit = at_least(plain, b'0') & !at_least(plain, b'9' + 1);
-        let stop = !((letter | digit) & !block) & HIGH;
-        at += (stop.trailing_zeros() / 8) as usize;
-        if stop != 0 {
-            return at;
+/// The first byte from a place on that needs the full rules, or the end.
+fn next_full(all: &[Mask], at: usize, end: usize) -> usize {
+    let mut skip = u64::MAX << (at % 64);
+    for (block, mask) in all.iter().enumerate().skip(at / 64) {
+        let full = mask.full & skip;
+        if full != 0 {
+            return block * 64 + full.trailing_zeros() as usize;
         }
+        skip = u64::MAX;
     }
-    at + bytes[at..]
-        .iter()
-        .take_while(|&&b| CLASS[b as usize] == WORD)
-        .count()
+    end
+}
+
+/// Adds the words of a range that only plain ASCII makes up and that cuts no word.
+fn plain(all: &[Mask], (from, to): (usize, usize), bases: (usize, usize), out: &mut Tokens) {
+    // Where words begin and end, in turn. Where words end cannot be predicted, so that a branch a
+    // byte, or a word, would be the dearest part of all.
+    let mut edges = std::mem::take(&mut out.edges);
+    let mut count = 0;
+    let mut before = 0;
+    for block in from / 64..to.div_ceil(64) {
+        let base = block * 64;
+        let mut word = all[block].word;
+        if base < from {
+            word &= u64::MAX << (from - base);
+        }
+        if to - base < 64 {
+            word &= !(u64::MAX << (to - base));
+        }
+        let mut changes = word ^ (word << 1 | before);
+        before = word >> 63;
+        if edges.len() < count + 64 {
+            edges.resize(edges.len() + 4096, 0);
+        }
+        let more = changes.count_ones() as usize;
+        for edge in &mut edges[count..count + more] {
+            *edge = base as u32 + changes.trailing_zeros();
+            changes &= changes.wrapping_sub(1);
+        }
+        count += more;
+    }
+    if count % 2 == 1 {
+        // The last word ends where the range does, at the end of a block.
+        if edges.len() == count {
+            edges.push(0);
+        }
+        edges[count] = to as u32;
+        count += 1;
+    }
+    out.push_words(&edges[..count], bases);
+    out.edges = edges;
 }
 
 /// Whether the byte behind is plain ASCII, or there is none.
@@ -340,19 +371,20 @@ mod tests {
     #[test]
     fn words_end_at_every_other_byte() {
         for byte in 0..=255u8 {
-            for length in 0..20 {
-                let mut bytes = vec![b'x'; length];
-                bytes.push(byte);
-                bytes.extend(b"yz 01234567");
-                let expected = if byte.is_ascii_alphanumeric() {
-                    length + 3
-                } else {
-                    length
-                };
-                assert_eq!(word_end(&bytes, 0), expected, "{byte} {length}");
-                bytes.truncate(length + 1);
-                let expected = expected.min(length + 1);
-                assert_eq!(word_end(&bytes, 0), expected, "{byte} {length}");
+            for length in [0, 1, 7, 55, 62, 63, 64, 65, 127, 128, 129] {
+                let mut text = "x".repeat(length);
+                text.push(char::from(byte));
+                text.push_str("yz 01234567");
+                for cut in [text.len(), text.len() - 8, text.len() - 10] {
+                    let field = FieldText::of(&text[..cut]);
+                    let mut out = Tokens::default();
+                    tokenize(&field, &mut out);
+                    assert_eq!(
+                        twin::of_tokens(&out),
+                        twin::tokenize(&field),
+                        "{byte} {length} {cut}"
+                    );
+                }
             }
         }
     }

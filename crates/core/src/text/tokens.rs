@@ -1,7 +1,8 @@
 //! The tokens of one text, laid out as columns.
 
+use super::hash::{PADDING, hash, hash_in};
+use super::masks::Mask;
 use std::fmt;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// A place between two tokens that no run crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Barrier {
 /// The tokens of one text. Columns are of equal length.
 #[derive(Clone, Default)]
 pub struct Tokens {
-    /// xxh3 (64 bits, seed 0) of the folded bytes.
+    /// Hash of the folded bytes; it lives no longer than the process.
     pub hash: Vec<u64>,
     /// First original byte that contributed.
     pub start: Vec<u32>,
@@ -28,6 +29,9 @@ pub struct Tokens {
     /// Folded bytes: those of plain words stand in a lower-case copy of the text, others behind it.
     pub(super) folded: Vec<u8>,
     folded_at: Vec<(u32, u32)>,
+    /// Buffers of the tokeniser.
+    pub(super) masks: Vec<Mask>,
+    pub(super) edges: Vec<u32>,
 }
 
 impl Tokens {
@@ -99,6 +103,8 @@ impl Tokens {
             + self.folded_at.capacity() * 8
             + self.weight.capacity()
             + self.folded.capacity()
+            + self.masks.capacity() * size_of::<Mask>()
+            + self.edges.capacity() * 4
             + self.barriers.capacity() * size_of::<Barrier>()
     }
 
@@ -111,16 +117,46 @@ impl Tokens {
         self.barriers.shrink_to_fit();
         self.folded.shrink_to_fit();
         self.folded_at.shrink_to_fit();
+        self.masks = Vec::new();
+        self.edges = Vec::new();
     }
 
     /// Adds the token whose folded bytes are `from..to` of the arena.
     #[inline]
     pub(super) fn close(&mut self, (from, to): (usize, usize), bytes: (u32, u32), weight: u8) {
-        self.hash.push(xxh3_64(&self.folded[from..to]));
+        self.hash.push(hash(&self.folded[from..to]));
         self.start.push(bytes.0);
         self.end.push(bytes.1);
         self.weight.push(weight);
         self.folded_at.push((from as u32, to as u32));
+    }
+
+    /// Appends a lower-case copy of some bytes to the arena; gives the place where it begins.
+    pub(super) fn push_copy(&mut self, bytes: &[u8]) -> usize {
+        let copy = self.folded.len();
+        self.folded.reserve(bytes.len() + PADDING);
+        self.folded.extend_from_slice(bytes);
+        self.folded[copy..].make_ascii_lowercase();
+        self.folded.extend_from_slice(&[0; PADDING]);
+        copy
+    }
+
+    /// Adds words that stand in a copy which begins at `copy` and whose text begins at byte `from`:
+    /// `edges` are the first byte of each and the one behind it, counted from there.
+    pub(super) fn push_words(&mut self, edges: &[u32], (from, copy): (usize, usize)) {
+        let (from, copy) = (from as u32, copy as u32);
+        let (edges, _) = edges.as_chunks::<2>();
+        self.start.extend(edges.iter().map(|e| from + e[0]));
+        self.end.extend(edges.iter().map(|e| from + e[1]));
+        let folded = edges.iter().map(|e| (copy + e[0], copy + e[1]));
+        self.folded_at.extend(folded);
+        self.weight.resize(self.start.len(), 2);
+        let (folded, hash) = (&self.folded[copy as usize..], &mut self.hash);
+        hash.extend(
+            edges
+                .iter()
+                .map(|e| hash_in(folded, e[0] as usize, e[1] as usize)),
+        );
     }
 
     pub(super) fn barrier(&mut self, cut: bool) {

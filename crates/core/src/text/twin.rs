@@ -21,7 +21,7 @@ pub(super) fn of_tokens(tokens: &Tokens) -> Vec<Item> {
         }
         if at < tokens.len() {
             let text = String::from_utf8(tokens.folded(at).to_vec()).unwrap();
-            assert_eq!(tokens.hash[at], xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
+            assert_eq!(tokens.hash[at], super::hash::hash(text.as_bytes()));
             items.push(Item::Token(
                 text,
                 tokens.start[at],
