@@ -36,8 +36,8 @@ pub struct RecordOut {
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
-    /// BLAKE3 of its bytes; where they became exchanges, with the index 0 behind them, which is what
-    /// the id of the first one is made of.
+    /// BLAKE3 of its bytes; where they became exchanges, with the index 0 behind them, which is
+    /// what the id of the first one is made of.
     pub digest: [u8; 32],
     /// What it turned out to be.
     pub kind: Result<RecordKind, RejectReason>,
