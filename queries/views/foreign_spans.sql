@@ -17,6 +17,13 @@ WITH askers AS (
         )
     GROUP BY e.prompt_hmac, e.tenant
 ),
+held AS (
+    -- Since when a tenant has had text in the memory of a process.
+    SELECT share_group, tenant, MIN(t_start) AS first_time
+    FROM exchanges
+    WHERE share_group IS NOT NULL AND tenant IS NOT NULL AND role <> 'prefill'
+    GROUP BY share_group, tenant
+),
 traffic AS (
     SELECT COUNT(*) >= 500 AS counted FROM exchanges
 ),
@@ -41,6 +48,10 @@ eligible AS (
         o.lag_ms,
         COALESCE(o."order", 'unknown') AS time_order,
         o.same_share_group,
+        -- The row names the earliest source; a later one of that tenant may have been nearer.
+        COALESCE(o.same_share_group, TRUE)
+            OR e.share_group IS NULL
+            OR COALESCE(m.first_time <= e.t_start, FALSE) AS memory_possible,
         o.turnovers,
         o.surprise_millibits,
         o.own_fit_permille,
@@ -54,6 +65,7 @@ eligible AS (
     FROM "overlaps" AS o
     JOIN exchanges AS e ON e.exchange_id = o.exchange_id
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
+    LEFT JOIN held AS m ON m.share_group = e.share_group AND m.tenant = o.source_tenant
     CROSS JOIN traffic AS w
     LEFT JOIN askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = o.source_tenant
     WHERE e.in_window
@@ -100,6 +112,7 @@ SELECT
     r.lag_ms,
     r.time_order,
     r.same_share_group,
+    r.memory_possible,
     r.turnovers,
     r.surprise_millibits,
     r.own_fit_permille,
@@ -112,7 +125,7 @@ SELECT
     CASE
         WHEN r.firm
             -- Memory that the two cannot have shared proves nothing.
-            AND COALESCE(r.same_share_group, TRUE)
+            AND r.memory_possible
             AND COALESCE(r.prompt_similarity_permille, 0) < 500
             AND (
                 r.time_order = 'before'

@@ -28,6 +28,8 @@ pub struct Draft {
     pub unique_id: bool,
     /// The role was stated by the record.
     pub role_stated: bool,
+    /// Number of the call inside the record; choices of one call have the same.
+    pub part: u32,
 }
 
 /// One record.
@@ -185,6 +187,7 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         half: e.half,
         unique_id: e.unique_id,
         role_stated: e.role.is_some(),
+        part: e.part,
     }
 }
 
