@@ -49,8 +49,7 @@ eligible AS (
         COALESCE(o."order", 'unknown') AS time_order,
         o.same_share_group,
         -- The row names the earliest source; a later one of that tenant may have been nearer.
-        COALESCE(o.same_share_group, TRUE)
-            OR e.share_group IS NULL
+        NOT COALESCE(o.memory_gone, FALSE)
             OR COALESCE(m.first_time <= e.t_start, FALSE) AS memory_possible,
         o.turnovers,
         o.surprise_millibits,

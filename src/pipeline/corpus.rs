@@ -145,6 +145,7 @@ impl Corpus {
             same_share_group: self
                 .physics
                 .same_share_group(row.exchange, row.source_exchange),
+            memory_gone: self.physics.memory_gone(row.exchange, row.source_exchange),
             at_cut: row.at_cut,
             span_hmac: row.span_hmac.iter().map(|b| format!("{b:02x}")).collect(),
         }

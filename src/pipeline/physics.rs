@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 pub struct Physics {
     groups: Interner,
     deployments: Interner,
+    nodes: Interner,
     /// Per exchange, in the order in which they were taken.
     of: Vec<Place>,
     /// Per group of a known process: when tokens were written, and how many up to then.
@@ -22,6 +23,8 @@ struct Place {
     group: u32,
     /// The group is one process, not a whole deployment.
     process: bool,
+    /// Node of the process.
+    node: u32,
     deployment: u32,
     pool_tokens: Option<i64>,
     tokens: i64,
@@ -33,6 +36,12 @@ impl Physics {
         let group = row.share_group.as_deref();
         self.of.push(Place {
             group: self.groups.number(group),
+            node: self.nodes.number(
+                group
+                    .and_then(|g| g.strip_prefix("node/"))
+                    .and_then(|g| g.rsplit_once('#'))
+                    .map(|(node, _)| node),
+            ),
             process: group.is_some_and(|g| g.starts_with("node/")),
             deployment: self.deployments.number(row.deployment.as_deref()),
             pool_tokens: row.pool_tokens,
@@ -77,6 +86,18 @@ impl Physics {
         }
         let apart = a.deployment != NONE && b.deployment != NONE && a.deployment != b.deployment;
         apart.then_some(false)
+    }
+
+    /// Whether what one exchange left in memory cannot be there for the other: the process was
+    /// started anew in between, or the deployments differ. Another node of the same deployment is
+    /// no proof, for prefill nodes and offload tiers serve several.
+    pub fn memory_gone(&self, a: u32, b: u32) -> bool {
+        let (Some(a), Some(b)) = (self.of.get(a as usize), self.of.get(b as usize)) else {
+            return false;
+        };
+        let apart = a.deployment != NONE && b.deployment != NONE && a.deployment != b.deployment;
+        let restarted = a.node != NONE && a.node == b.node && a.group != b.group;
+        apart || restarted
     }
 
     /// KV tokens that the process of both wrote from the start of `source` to the start of
@@ -149,6 +170,15 @@ mod tests {
             (0, 5, None),
         ] {
             assert_eq!(p.same_share_group(a, b), expected, "{a} {b}");
+        }
+        for (a, b, gone) in [
+            (0, 1, false),
+            (0, 2, true),
+            (3, 4, true),
+            (0, 3, false),
+            (0, 5, false),
+        ] {
+            assert_eq!(p.memory_gone(a, b), gone, "{a} {b}");
         }
     }
 

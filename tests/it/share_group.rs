@@ -39,7 +39,8 @@ window_tokens = 4000
 fn only_memory_that_could_be_shared_confirms() {
     for (source_node, source_time, grade, same, turnovers) in [
         (json!("d1"), "08:40:00", "confirmed", Some(true), Some(1.3)),
-        (json!("d2"), "08:40:00", "probable", Some(false), None),
+        // Prefill nodes and offload tiers serve several decode nodes.
+        (json!("d2"), "08:40:00", "confirmed", Some(false), None),
         // The node was started anew in between.
         (json!("d1"), "08:00:00", "probable", Some(false), None),
         (json!(null), "08:40:00", "confirmed", None, None),

@@ -67,6 +67,9 @@ pub fn mosaic(corpus: &Corpus, row: &JointRow, score: &SpanScore) -> OverlapRow 
         same_share_group: corpus
             .physics
             .same_share_group(row.exchange, row.source_exchange),
+        memory_gone: corpus
+            .physics
+            .memory_gone(row.exchange, row.source_exchange),
         at_cut: false,
         span_hmac: String::new(),
     }

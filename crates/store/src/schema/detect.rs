@@ -94,6 +94,9 @@ table! {
         pub order: Word,
         /// Whether the two could have shared memory; null where it is not known
         pub same_share_group: Option<bool>,
+        /// Whether the source's memory was gone: its process was started anew in between, or the
+        /// deployments differ
+        pub memory_gone: bool,
         /// Whether the span ends where a logger cut a text
         pub at_cut: bool,
         /// Keyed hash of the span's tokens
