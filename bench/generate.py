@@ -3,7 +3,7 @@
 
     generate.py LOG LABELS --bytes 100e6 [--seed 1]
 
-Equal arguments give equal bytes. Only the standard library is used. Texts are random runs of 3 to 7 words
+Equal arguments give equal bytes. Only the standard library is used. Texts are random runs of 2 to 5 words
 of one invented book, so that pairs and triples of words repeat as in real text while twelve equal words in
 two places are planted. Around the plants lies what makes a search costly or wrong: shared system prompts,
 public documents that many tenants paste, conversations that return in every turn, answers that quote their
@@ -60,7 +60,7 @@ class Book:
         out = []
         rng, starts, text = self.rng, self.starts, self.text
         while count > 0:
-            length = min(count, rng.randrange(3, 8))
+            length = min(count, rng.randrange(2, 6))
             first = rng.randrange(BOOK_WORDS - 8)
             out.append(text[starts[first]:starts[first + length]])
             count -= length
@@ -118,7 +118,7 @@ class World:
         return self.own_system[tenant]
 
     def prompt(self, tenant, huge):
-        """What came before, and what is new."""
+        """What is not the tenant's own alone, and what is."""
         rng = self.rng
         if huge:
             return "", self.book.words(rng.randrange(700_000, 900_000))
@@ -126,8 +126,8 @@ class World:
         old = talk if talk and rng.random() < 0.35 else ""
         new = self.book.words(int(min(7000, max(50, rng.lognormvariate(6.2, 1.1)))))
         if rng.random() < 0.06:
-            new += rng.choice(self.public)
-        return old, new + self.book.words(20)
+            old += rng.choice(self.public)
+        return old, new
 
     def answer(self, tenant, prompt, huge):
         rng, answer, words = self.rng, Answer(), self.book.words

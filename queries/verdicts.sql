@@ -9,23 +9,70 @@ WITH disclosed AS (
     FROM disclosures
     GROUP BY exchange_id
 ),
-ranked_sources AS (
+candidates AS (
+    -- A span names its source best; what other rules found stands behind it.
     SELECT
         t.exchange_id,
+        0 AS kind,
         s.source_tenant,
         s.source_exchange_id,
-        ROW_NUMBER() OVER (
-            PARTITION BY t.exchange_id
-            ORDER BY
-                CASE WHEN s.source_carries THEN 0 ELSE 1 END,
-                s.novel_weight DESC,
-                s.lag_ms DESC NULLS LAST,
-                s.source_exchange_id,
-                s.field,
-                s.response_start
-        ) AS source_rank
+        CASE WHEN s.source_carries THEN 0 ELSE 1 END AS second_hand,
+        s.novel_weight,
+        s.lag_ms,
+        s.field,
+        s.response_start
     FROM foreign_spans AS s
     JOIN response_twins AS t ON t.twin_exchange_id = s.exchange_id
+    UNION ALL
+    SELECT
+        t.exchange_id,
+        CASE WHEN f.disclosure = 'proven' THEN 1 ELSE 2 END AS kind,
+        f.source_tenant,
+        f.source_exchange_id,
+        0 AS second_hand,
+        0 AS novel_weight,
+        CAST(NULL AS BIGINT) AS lag_ms,
+        f.rule_id AS field,
+        0 AS response_start
+    FROM findings AS f
+    JOIN response_twins AS t ON t.twin_exchange_id = f.exchange_id
+    WHERE f.source_tenant IS NOT NULL AND f.disclosure IN ('proven', 'likely')
+),
+ranked_sources AS (
+    SELECT
+        c.exchange_id,
+        c.source_tenant,
+        c.source_exchange_id,
+        ROW_NUMBER() OVER (
+            PARTITION BY c.exchange_id
+            ORDER BY
+                c.kind,
+                c.second_hand,
+                c.novel_weight DESC,
+                c.lag_ms DESC NULLS LAST,
+                c.source_exchange_id,
+                c.field,
+                c.response_start
+        ) AS source_rank
+    FROM candidates AS c
+),
+alike AS (
+    -- The same passage, but both had asked the same.
+    SELECT t.exchange_id, COUNT(*) AS spans
+    FROM "overlaps" AS o
+    JOIN response_twins AS t ON t.twin_exchange_id = o.exchange_id
+    WHERE o.carriers = 1 AND o.novel_weight >= 24 AND o.prompt_similarity_permille >= 500
+    GROUP BY t.exchange_id
+),
+swapped AS (
+    -- Nothing but the fit to another question speaks for these.
+    SELECT
+        t.exchange_id,
+        MAX(CASE WHEN f.rule_id = 'answer_of_another_question' THEN 0 ELSE 1 END) AS others
+    FROM findings AS f
+    JOIN response_twins AS t ON t.twin_exchange_id = f.exchange_id
+    WHERE f.disclosure IN ('proven', 'likely')
+    GROUP BY t.exchange_id
 ),
 shared AS (
     SELECT t.exchange_id, COUNT(*) AS spans
@@ -71,6 +118,8 @@ judged AS (
         END AS disclosure,
         g.exchange_id IS NOT NULL AS cached,
         COALESCE(h.spans, 0) > 0 AS shared_text,
+        COALESCE(q.spans, 0) > 0 AS same_question,
+        COALESCE(y.others, 1) = 0 AS swap_only,
         COALESCE(c.exposure_rank, 0) > 0 AND COALESCE(c.firm, 0) = 0 AS limit_band,
         b.source_tenant,
         b.source_exchange_id,
@@ -96,6 +145,8 @@ judged AS (
     LEFT JOIN ranked_sources AS b ON b.exchange_id = d.exchange_id AND b.source_rank = 1
     LEFT JOIN gateway_cache AS g ON g.exchange_id = d.exchange_id
     LEFT JOIN shared AS h ON h.exchange_id = d.exchange_id
+    LEFT JOIN alike AS q ON q.exchange_id = d.exchange_id
+    LEFT JOIN swapped AS y ON y.exchange_id = d.exchange_id
     LEFT JOIN counted AS n ON n.call_id = d.call_id
     LEFT JOIN second AS z ON z.call_id = d.call_id
     WHERE d.delivered AND d.in_window
@@ -122,8 +173,10 @@ SELECT
     disclosure,
     CAST(NULL AS DOUBLE) AS score,
     CASE
+        WHEN grade IN ('confirmed', 'probable') AND swap_only THEN 'response_swap'
         WHEN grade IN ('confirmed', 'probable') THEN 'kv_leak'
         WHEN cached AND grade = 'cleared' THEN 'gateway_cache'
+        WHEN same_question THEN 'same_question'
         WHEN shared_text THEN 'shared_text'
     END AS cause,
     -- Foreign text that the own prompt does not hold is a leak of its own.

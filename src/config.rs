@@ -10,23 +10,42 @@ use std::path::{Path, PathBuf};
 
 /// Candidate kinds from the widest party to the narrowest; the first that a record has is its
 /// tenant unless `[tenants] priority` says otherwise.
-pub const DEFAULT_PRIORITY: [&str; 16] = [
+pub const DEFAULT_PRIORITY: [&str; 35] = [
     "tenant",
     "account",
     "organization",
     "workspace",
     "subscription",
     "team",
+    "team_alias",
     "project",
     "api_key_hash",
     "api_key",
     "key_alias",
+    "virtual_key",
+    "consumer",
+    "credential",
+    "header:x-consumer-custom-id",
+    "header:x-consumer-username",
     "header:x-tenant-id",
+    "header:x-tenant",
+    "header:x-customer-id",
+    "header:x-account-id",
+    "header:x-org-id",
+    "header:x-organization-id",
     "header:x-smg-routing-key",
+    "routing_key",
+    "arn",
     "user",
+    "user_email",
     "end_user",
     "session",
     "ip",
+    "gateway",
+    "service",
+    "source_project",
+    "cloud_project",
+    "cloud_account",
 ];
 
 #[derive(Deserialize, Default)]

@@ -14,8 +14,8 @@ WITH judged AS (
 spans AS (
     SELECT
         j.exchange_id,
-        MAX(CASE WHEN COALESCE(f.same_share_group, TRUE) THEN 1 ELSE 0 END) AS possible,
-        MAX(CASE WHEN NOT COALESCE(f.same_share_group, TRUE) THEN 1 ELSE 0 END) AS impossible
+        MAX(CASE WHEN f.memory_possible THEN 1 ELSE 0 END) AS possible,
+        MAX(CASE WHEN NOT f.memory_possible THEN 1 ELSE 0 END) AS impossible
     FROM judged AS j
     JOIN response_twins AS t ON t.exchange_id = j.exchange_id
     JOIN foreign_spans AS f ON f.exchange_id = t.twin_exchange_id

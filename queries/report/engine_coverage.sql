@@ -80,4 +80,4 @@ SELECT
 FROM told AS t
 LEFT JOIN ranks AS r ON COALESCE(r.node, '') = COALESCE(t.node, '')
 LEFT JOIN settings AS s ON s.node = t.node
-ORDER BY t.node NULLS LAST
+ORDER BY node

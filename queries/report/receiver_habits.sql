@@ -83,4 +83,4 @@ SELECT
 FROM habits AS h
 LEFT JOIN most_repeated AS m ON m.tenant = h.tenant
 WHERE h.over_limit_calls > 0
-ORDER BY h.over_limit_calls DESC, h.tenant
+ORDER BY over_limit_calls DESC, tenant

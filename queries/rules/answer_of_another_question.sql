@@ -1,12 +1,13 @@
 -- id: answer_of_another_question
 -- title: the response answers another tenant's question
--- severity: high
--- disclosure: likely
+-- severity: column
+-- disclosure: column
 -- needs: attributions, exchanges, exposure, response_twins
 -- version: 1
 -- why: of all prompts that were recent or in flight, another tenant's explains the answer far better
 --      than its own does; the cut is one expected false hit in 10,000 assessable responses, and one
---      in 200 where the prompt reached the limit of the engine, since a swap is likely there
+--      in 200 where the prompt reached the limit of the engine, since a swap is likely there; up to
+--      one in 1,000 the hit is a lead that grades nothing
 WITH exposed AS (
     SELECT
         t.twin_exchange_id AS exchange_id,
@@ -28,6 +29,8 @@ SELECT
     j.exchange_id,
     j.best_exchange_id AS source_exchange_id,
     j.best_tenant AS source_tenant,
+    CASE WHEN j.p_value <= j.p_cut THEN 'high' ELSE 'low' END AS severity,
+    CASE WHEN j.p_value <= j.p_cut THEN 'likely' END AS disclosure,
     j.own_score,
     j.own_rank,
     j.candidates,
@@ -41,7 +44,7 @@ SELECT
     j.method
 FROM judged AS j
 JOIN exchanges AS e ON e.exchange_id = j.exchange_id
-WHERE j.p_value <= j.p_cut
+WHERE j.p_value <= CASE WHEN j.p_cut > 0.001 THEN j.p_cut ELSE 0.001 END
     AND COALESCE(j.own_rank, 2) > 1
     AND NOT COALESCE(e.cache_hit, FALSE)
 ORDER BY j.exchange_id

@@ -47,6 +47,7 @@ SELECT
     turnovers,
     surprise_millibits,
     own_fit_permille,
+    prompt_similarity_permille,
     at_cut,
     span_hmac,
     own_prompt_complete,

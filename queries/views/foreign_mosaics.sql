@@ -38,7 +38,7 @@ WHERE e.in_window
         AND COALESCE(o.lag_ms, 0) <= 0
     )
     AND (
-        o.chain_bits >= 60
+        o.chain_bits >= 150
         OR (COALESCE(x.exposure_rank, 0) > 0 AND o.chain_bits >= 21)
     )
     AND COALESCE(o.prompt_similarity_permille, 0) < 300

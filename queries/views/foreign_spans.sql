@@ -2,8 +2,11 @@
 -- title: overlap rows that count as foreign text, with the disclosure each one supports
 -- needs: overlaps, exchanges, exposed_calls
 -- keep: rows
--- version: 1
--- why: one independent carrier, twelve words, and a direction in time; all else is shared text
+-- version: 2
+-- why: one independent carrier, twelve words, and a direction in time; all else is shared text.
+--      Outside the known exposure the passage must also be improbable under the traffic beyond what
+--      the own prompt accounts for (60 bits), and the questions must differ: models say the same
+--      things to the same question. Counts over fewer than 500 exchanges say too little for that
 WITH askers AS (
     -- Who had sent the prompt of a cache hit, and since when.
     SELECT e.prompt_hmac, e.tenant, MIN(e.t_start) AS first_time
@@ -13,6 +16,16 @@ WITH askers AS (
             SELECT 1 FROM exchanges AS h WHERE h.cache_hit AND h.prompt_hmac = e.prompt_hmac
         )
     GROUP BY e.prompt_hmac, e.tenant
+),
+held AS (
+    -- Since when a tenant has had text in the memory of a process.
+    SELECT share_group, tenant, MIN(t_start) AS first_time
+    FROM exchanges
+    WHERE share_group IS NOT NULL AND tenant IS NOT NULL AND role <> 'prefill'
+    GROUP BY share_group, tenant
+),
+traffic AS (
+    SELECT COUNT(*) >= 500 AS counted FROM exchanges
 ),
 eligible AS (
     SELECT
@@ -35,9 +48,14 @@ eligible AS (
         o.lag_ms,
         COALESCE(o."order", 'unknown') AS time_order,
         o.same_share_group,
+        -- The row names the earliest source; a later one of that tenant may have been nearer.
+        COALESCE(o.same_share_group, TRUE)
+            OR e.share_group IS NULL
+            OR COALESCE(m.first_time <= e.t_start, FALSE) AS memory_possible,
         o.turnovers,
         o.surprise_millibits,
         o.own_fit_permille,
+        o.prompt_similarity_permille,
         COALESCE(o.at_cut, FALSE) AS at_cut,
         o.span_hmac,
         COALESCE(e.own_prompt_complete, FALSE) AS own_prompt_complete,
@@ -47,6 +65,8 @@ eligible AS (
     FROM "overlaps" AS o
     JOIN exchanges AS e ON e.exchange_id = o.exchange_id
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
+    LEFT JOIN held AS m ON m.share_group = e.share_group AND m.tenant = o.source_tenant
+    CROSS JOIN traffic AS w
     LEFT JOIN askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = o.source_tenant
     WHERE e.in_window
         AND o.novel_weight >= 24
@@ -57,6 +77,17 @@ eligible AS (
             o.source_side = 'response'
             AND COALESCE(o."order", 'unknown') = 'overlap'
             AND COALESCE(o.lag_ms, 0) <= 0
+        )
+        AND (
+            COALESCE(x.exposure_rank, 0) > 0
+            OR NOT w.counted
+            OR (
+                COALESCE(o.prompt_similarity_permille, 0) < 500
+                AND COALESCE(
+                    o.surprise_millibits * (1000 - COALESCE(o.own_fit_permille, 0)) >= 60000000,
+                    TRUE
+                )
+            )
         )
         -- The gateway's cache handed over the answer to the same prompt of that tenant.
         AND NOT (COALESCE(e.cache_hit, FALSE) AND COALESCE(k.first_time < e.t_start, FALSE))
@@ -81,9 +112,11 @@ SELECT
     r.lag_ms,
     r.time_order,
     r.same_share_group,
+    r.memory_possible,
     r.turnovers,
     r.surprise_millibits,
     r.own_fit_permille,
+    r.prompt_similarity_permille,
     r.at_cut,
     r.span_hmac,
     r.own_prompt_complete,
@@ -92,7 +125,8 @@ SELECT
     CASE
         WHEN r.firm
             -- Memory that the two cannot have shared proves nothing.
-            AND COALESCE(r.same_share_group, TRUE)
+            AND r.memory_possible
+            AND COALESCE(r.prompt_similarity_permille, 0) < 500
             AND (
                 r.time_order = 'before'
                 OR (r.time_order = 'overlap' AND r.source_side = 'prompt' AND r.lag_ms >= 0)

@@ -1,5 +1,5 @@
-//! `pentimento ingest`: the first stage of an audit alone. Every record becomes a row of the case or
-//! a reject; nothing is searched and nothing decided.
+//! `pentimento ingest`: the first stage of an audit alone. Every record becomes a row of the case
+//! or a reject; nothing is searched and nothing decided.
 
 use super::audit::store_failure;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};

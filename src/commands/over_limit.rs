@@ -111,6 +111,7 @@ pub fn run(args: &OverLimitArgs) -> Result<Outcome> {
         max_record_bytes: config.max_record_bytes,
         max_ratio: config.max_ratio,
         zone: config.zone.clone(),
+        year: config.year,
         block_bytes: BLOCK_BYTES,
         blocks_in_flight: threads,
         stdin_copy: PathBuf::new(),

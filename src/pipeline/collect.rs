@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use pentimento_core::exchange::{ContentState, Outcome, RecordKind, RejectReason, Role};
 use pentimento_core::link::LinkKey;
 use pentimento_store::rows::{ExchangeRow, RejectRow, SourceRow};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -212,11 +213,21 @@ impl<'a> Collector<'a> {
             return Ok(());
         }
         self.current.records_exchange += 1;
-        let in_window = places.contains(&Some(true));
-        let record = self.records;
-        self.records += 1;
+        // A batch of spans is one record and many calls: to the linker each is a record of its own.
+        let first = self.records;
+        let last = out.drafts.iter().map(|d| d.part).max().unwrap_or(0);
+        self.records = first.saturating_add(last).saturating_add(1);
+        let inside: BTreeSet<u32> = out
+            .drafts
+            .iter()
+            .zip(&places)
+            .filter(|(_, place)| **place == Some(true))
+            .map(|(draft, _)| draft.part)
+            .collect();
         let mut keys: Vec<LinkKey> = Vec::new();
         for (index, draft) in out.drafts.into_iter().enumerate() {
+            let record = first.saturating_add(draft.part);
+            let in_window = inside.contains(&draft.part);
             keys.extend(
                 draft
                     .links

@@ -28,6 +28,8 @@ pub struct Draft {
     pub unique_id: bool,
     /// The role was stated by the record.
     pub role_stated: bool,
+    /// Number of the call inside the record; choices of one call have the same.
+    pub part: u32,
 }
 
 /// One record.
@@ -36,8 +38,8 @@ pub struct RecordOut {
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
-    /// BLAKE3 of its bytes; where they became exchanges, with the index 0 behind them, which is what
-    /// the id of the first one is made of.
+    /// BLAKE3 of its bytes; where they became exchanges, with the index 0 behind them, which is
+    /// what the id of the first one is made of.
     pub digest: [u8; 32],
     /// What it turned out to be.
     pub kind: Result<RecordKind, RejectReason>,
@@ -185,6 +187,7 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         half: e.half,
         unique_id: e.unique_id,
         role_stated: e.role.is_some(),
+        part: e.part,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Parse speed per core: this program's decoding of a log beside general JSON parsers on the same
 //! bytes.
 //!
-//! `parse FILE [REPEATS] [STEP]` reads a file of lines into memory and times each step over all of its
-//! lines on one thread, in turn, by the CPU clock of the thread. The median of the repeats counts.
+//! `parse FILE [REPEATS] [STEP]` reads a file of lines into memory and times each step over all of
+//! its lines on one thread, in turn, by the CPU clock of the thread. The median of the repeats
+//! counts.
 
 use pentimento_core::exchange::Exchange;
 use pentimento_core::format::frame::Framer;

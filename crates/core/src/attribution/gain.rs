@@ -1,6 +1,6 @@
 //! How much a shared term says, counted in the log itself.
 
-use crate::health::language::Writing;
+use crate::text::language::Writing;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Terms a prompt may have, in powers of two.
@@ -152,8 +152,8 @@ impl Gains {
         for length in 0..LENGTHS {
             for rarity in 0..RARITIES {
                 let cell = length * RARITIES + rarity;
-                // Before counting: a third in a prompt of up to eight terms, and as many terms in all
-                // longer ones.
+                // Before counting: a third in a prompt of up to eight terms; of longer ones no more
+                // terms in all.
                 let expected = ((PRIOR << 10) / 3) >> length.saturating_sub(3).min(10);
                 let hits = (pairs.returned[cell] << 10) + expected.max(1);
                 let all = (pairs.seen[cell] + PRIOR) << 10;
@@ -161,8 +161,8 @@ impl Gains {
                 missing.push(millibits(all - hits.min(all - 1)) - millibits(all));
             }
         }
-        // Half way between the answers of the writing and all: names and code cross writings, common
-        // words do not.
+        // Half way between the answers of the writing and all: names and code cross writings,
+        // common words do not.
         let all = millibits(answers.iter().sum());
         Gains {
             returns,

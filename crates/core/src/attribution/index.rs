@@ -4,7 +4,7 @@ use super::gain::{Counts, Gains, length_class};
 use super::signature::Signature;
 use super::terms::TermSet;
 use super::types::{AttributionSettings, Facts, LONGEST};
-use crate::health::language::Writing;
+use crate::text::language::Writing;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 

@@ -4,8 +4,8 @@
 //! An answer is seen as the set of its rarest terms. A text explains a term that it holds; how much
 //! that says follows from how rare the term is among answers, and from how often a prompt of that
 //! length hands such a term on to its own answer. Both are counted in the log itself, so that a
-//! prompt of a million words, which holds nearly every term, explains next to nothing. A candidate is
-//! another tenant's exchange: its prompt, and the answer that it was given.
+//! prompt of a million words, which holds nearly every term, explains next to nothing. A candidate
+//! is another tenant's exchange: its prompt, and the answer that it was given.
 //!
 //! What chance alone gives is measured as well: every answer is put before exchanges that cannot
 //! be its source, because they began after it had ended or lie before the look-back. The margins

@@ -8,10 +8,9 @@ use super::terms::TermSet;
 use super::types::{
     Assessment, AttributionLimits, AttributionSettings, AttributionSubject, Facts, Outcome, Row,
 };
-use crate::health::language::{Votes, Writing};
-use crate::health::last_message;
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Subject};
+use crate::text::language::{Votes, Writing, last_message};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -237,7 +236,7 @@ impl Attribution {
         self.subjects[exchange as usize].judge && self.facts[exchange as usize].is_some()
     }
 
-    /// Ends counting: judged answers in the order of time, and what follows from how many there are.
+    /// Ends counting: judged answers in the order of time, and what follows from their number.
     fn enter_sign(&mut self, present: Vec<(u32, bool)>) {
         for &(exchange, _) in &present {
             self.present[exchange as usize] = true;

@@ -2,7 +2,7 @@
 
 use super::gain::{Counts, Gains, RARITIES, length_class};
 use super::terms::TermSet;
-use crate::health::language::Writing;
+use crate::text::language::Writing;
 
 /// Terms of a signature; a mask of them is one word.
 const TERMS: usize = 64;

@@ -86,8 +86,8 @@ pub struct Row {
     pub exchange: u32,
     /// Score of its own prompt; `None` where no record of the call holds it.
     pub own_score: Option<i64>,
-    /// 1 + the number of candidates that explain the answer better than its own prompt; `None` where
-    /// that stands in another record only.
+    /// 1 + the number of candidates that explain the answer better than its own prompt; `None`
+    /// where that stands in another record only.
     pub own_rank: Option<u32>,
     /// Exchanges of other tenants that were compared.
     pub candidates: u32,

@@ -197,7 +197,7 @@ impl TextOperator for CanarySearch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::mint;
+    use super::super::keys::{CanaryKeys, mint};
     use super::*;
     use crate::exchange::FieldText;
     use crate::operator::TokenBuffers;
@@ -214,6 +214,32 @@ mod tests {
             id_rank: call * 10 + role as u32,
             judge: true,
         }
+    }
+
+    fn run(
+        keys: &CanaryKeys,
+        tenants: Vec<Option<u32>>,
+        cases: &[(Subject, String, String)],
+    ) -> Vec<Row> {
+        let subjects: Vec<Subject> = cases.iter().map(|c| c.0).collect();
+        let scanner = Arc::new(Scanner::new(keys));
+        let mut search = CanarySearch::new(subjects, scanner, tenants, [1; 32]);
+        let mut buffers = TokenBuffers::default();
+        while search.next_pass().is_some() {
+            for (x, case) in cases.iter().enumerate() {
+                let (prompt, response) = (FieldText::of(&case.1), FieldText::of(&case.2));
+                let fields = Fields {
+                    prompt: Some(&prompt),
+                    response: Some(&response),
+                    ..Fields::default()
+                };
+                let mut out = Partial::default();
+                search.scan(x as u32, &mut TextView::new(fields, &mut buffers), &mut out);
+                search.absorb(out);
+            }
+            search.end_pass();
+        }
+        search.finish()
     }
 
     #[test]
@@ -264,26 +290,7 @@ mod tests {
                 "nothing".to_owned(),
             ),
         ];
-        let subjects: Vec<Subject> = cases.iter().map(|c| c.0).collect();
-        let tenants = vec![Some(0), Some(1), None];
-        let scanner = Arc::new(Scanner::new(&keys));
-        let mut search = CanarySearch::new(subjects, scanner, tenants, [1; 32]);
-        let mut buffers = TokenBuffers::default();
-        while search.next_pass().is_some() {
-            for (x, case) in cases.iter().enumerate() {
-                let (prompt, response) = (FieldText::of(&case.1), FieldText::of(&case.2));
-                let fields = Fields {
-                    prompt: Some(&prompt),
-                    response: Some(&response),
-                    ..Fields::default()
-                };
-                let mut out = Partial::default();
-                search.scan(x as u32, &mut TextView::new(fields, &mut buffers), &mut out);
-                search.absorb(out);
-            }
-            search.end_pass();
-        }
-        let rows = search.finish();
+        let rows = run(&keys, vec![Some(0), Some(1), None], &cases);
         let got: Vec<(u32, u32, bool)> = rows
             .iter()
             .map(|r| (r.exchange, r.owner, r.in_own_prompt))

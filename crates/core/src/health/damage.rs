@@ -58,8 +58,8 @@ pub(super) fn characters(text: &str) -> Characters {
     found
 }
 
-/// Template tokens in a text, without those that its prompt holds as well: who asks about a template
-/// may be shown it.
+/// Template tokens in a text, without those that its prompt holds as well: who asks about a
+/// template may be shown it.
 pub(super) fn template_tokens(text: &str, prompt: Option<&str>) -> u32 {
     let asked =
         |mark: &str| prompt.is_some_and(|p| memmem::find(p.as_bytes(), mark.as_bytes()).is_some());

@@ -6,13 +6,11 @@
 //! a rule never needs one cut for poems, code and Thai.
 
 mod damage;
-pub mod language;
 mod operator;
 mod outlier;
 mod repetition;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use operator::last_message;
 pub use operator::{Health, HealthRow, HealthSubject, Partial, TextHealth};
 pub use outlier::Deviations;

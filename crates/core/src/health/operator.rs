@@ -1,12 +1,12 @@
 //! Text health as one pass over the logs.
 
 use super::damage::{characters, template_tokens};
-use super::language::{Votes, Writing};
 use super::outlier::{Deviations, deviate};
 use super::repetition::{compression, repetition};
 use crate::operator::{TextOperator, TextView};
 use crate::overlap::{Field, Subject};
 use crate::text::Tokens;
+use crate::text::language::{Votes, Writing, last_message};
 use std::sync::Arc;
 
 /// Where an exchange was computed; answers are set against those of the same place.
@@ -173,13 +173,6 @@ impl TextOperator for TextHealth {
     fn end_pass(&mut self) {
         self.done = true;
     }
-}
-
-/// The writing of the last message of a prompt that has any tokens.
-pub(crate) fn last_message(tokens: &Tokens) -> Writing {
-    let mut borders = tokens.barriers.iter().rev().map(|b| b.at as usize);
-    let last = borders.find(|&at| at < tokens.len()).unwrap_or(0);
-    Votes::of(tokens, last, tokens.len()).writing()
 }
 
 /// How often the script changes from one stretch of a text to the next, where both are clear.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 /// Fewest answers that a median is taken of.
 const FEWEST: usize = 50;
 
-/// Robust deviations from the median of a group, in thousandths: 1000 is about one standard deviation
-/// of well-behaved values. Positive means worse.
+/// Robust deviations from the median of a group, in thousandths: 1000 is about one standard
+/// deviation of well-behaved values. Positive means worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deviations {
     /// Of the share of tokens in the longest loop.

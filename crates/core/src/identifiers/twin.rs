@@ -122,15 +122,18 @@ pub(super) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
     rows
 }
 
-fn row(items: &[Item], settings: &Settings, found: &Found, spelt: &[u8]) -> Option<Row> {
-    let patterns = Patterns::builtin();
-    let own = &items[found.exchange as usize].subject;
-    let (tenant, t0) = (own.tenant?, own.t_start?);
-    let t1 = existed(own, t0);
-    let (from, to) = settings.range(t0, t1);
-    let mut in_own_prompt = false;
-    let mut firsts: BTreeMap<u32, (Key, usize, u32)> = BTreeMap::new();
-    let mut prompts: BTreeSet<(i64, u32)> = BTreeSet::new();
+/// What all texts say about a value, as far as one judged answer is concerned.
+#[derive(Default)]
+struct Seen {
+    in_own_prompt: bool,
+    /// First occurrence of each tenant: key, exchange, end.
+    firsts: BTreeMap<u32, (Key, usize, u32)>,
+    /// Times and tenants of prompts.
+    prompts: BTreeSet<(i64, u32)>,
+}
+
+fn seen(items: &[Item], own: &Subject, (from, to): (i64, i64), spelt: &[u8]) -> Seen {
+    let mut seen = Seen::default();
     for (exchange, item) in items.iter().enumerate() {
         let s = &item.subject;
         for field in Field::ALL {
@@ -138,7 +141,7 @@ fn row(items: &[Item], settings: &Settings, found: &Found, spelt: &[u8]) -> Opti
                 continue;
             };
             if s.call == own.call {
-                in_own_prompt |= field == Field::Prompt;
+                seen.in_own_prompt |= field == Field::Prompt;
                 continue;
             }
             let (Some(who), Some(t)) = (s.tenant, s.t_start) else {
@@ -149,15 +152,25 @@ fn row(items: &[Item], settings: &Settings, found: &Found, spelt: &[u8]) -> Opti
             }
             let answer = field != Field::Prompt;
             if !answer {
-                prompts.insert((t, who));
+                seen.prompts.insert((t, who));
             }
             let until = if answer { existed(s, t) } else { t };
             let key = (t, answer, until, s.id_rank, field, start);
             let new = (key, exchange, end);
-            let first = firsts.entry(who).or_insert(new);
+            let first = seen.firsts.entry(who).or_insert(new);
             *first = new.min(*first);
         }
     }
+    seen
+}
+
+fn row(items: &[Item], settings: &Settings, found: &Found, spelt: &[u8]) -> Option<Row> {
+    let patterns = Patterns::builtin();
+    let own = &items[found.exchange as usize].subject;
+    let (tenant, t0) = (own.tenant?, own.t_start?);
+    let t1 = existed(own, t0);
+    let seen = seen(items, own, settings.range(t0, t1), spelt);
+    let (in_own_prompt, mut firsts, prompts) = (seen.in_own_prompt, seen.firsts, seen.prompts);
     let carries = |who: u32, key: &Key| {
         !key.1
             || !prompts

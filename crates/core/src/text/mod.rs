@@ -6,6 +6,7 @@
 
 mod chars;
 mod hash;
+pub mod language;
 mod masks;
 mod skim;
 mod tokenize;

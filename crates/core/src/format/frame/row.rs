@@ -3,7 +3,7 @@
 use super::value::Scan;
 use super::{Block, Framer, Mode};
 use crate::format::csv;
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memrchr};
 use std::io::BufRead;
 
 /// A header is no longer than this.
@@ -153,8 +153,10 @@ impl<R: BufRead> Framer<R> {
                 return None;
             }
             if !whole || length > self.max_record {
-                // A lone quote must not take the good rows behind it with it.
-                self.lines_until = self.base + (self.pos + length) as u64;
+                // A lone quote must not take the good rows behind it with it: what it ran into may
+                // begin one.
+                let lines = memrchr(b'\n', window.get(..length).unwrap_or(window));
+                self.lines_until = self.base + (self.pos + lines.unwrap_or(length)) as u64;
                 return None;
             }
             return Some(length);
@@ -210,6 +212,10 @@ mod tests {
                 vec!["1,\"lone,b", "2,c,d", "3,\"e\",f", "4,g,h"],
             ),
             ("1,\"lone,b\n2,c,d\n", vec!["1,\"lone,b", "2,c,d"]),
+            (
+                "1,\"lone,b\n2,\"two\nlines\",d\n",
+                vec!["1,\"lone,b", "2,\"two\nlines\",d"],
+            ),
             ("\n\n1,a,b\n", vec!["1,a,b"]),
         ] {
             let found = rows(&format!("{head}{body}"));

@@ -1,6 +1,6 @@
 //! In which script, and in Latin script in which language, a text is written.
 
-use crate::text::Tokens;
+use super::Tokens;
 use std::sync::OnceLock;
 use unicode_script::{Script, UnicodeScript};
 
@@ -196,6 +196,13 @@ impl Votes {
         };
         (own * 1000).checked_div(all).unwrap_or(0) as u32
     }
+}
+
+/// The writing of the last message of a prompt that has any tokens.
+pub fn last_message(tokens: &Tokens) -> Writing {
+    let mut borders = tokens.barriers.iter().rev().map(|b| b.at as usize);
+    let last = borders.find(|&at| at < tokens.len()).unwrap_or(0);
+    Votes::of(tokens, last, tokens.len()).writing()
 }
 
 /// The script of a token by its first letter; 0 if it begins with none.
