@@ -1,7 +1,7 @@
 //! The terms of a text: word stems, numbers, and pairs of characters where words have no spaces.
 
 use crate::text::Tokens;
-use xxhash_rust::xxh3::xxh3_64;
+use crate::text::token_hash;
 
 /// Letters that a stem keeps of a word in ASCII, and in other scripts.
 const ASCII_STEM: usize = 6;
@@ -80,12 +80,12 @@ fn term(tokens: &Tokens, token: usize) -> Option<u64> {
         return match folded.len() {
             0..=2 => None,
             3..=ASCII_STEM => Some(mix(tokens.hash[token], 0)),
-            _ => Some(mix(xxh3_64(&folded[..ASCII_STEM]), 0)),
+            _ => Some(mix(token_hash(&folded[..ASCII_STEM]), 0)),
         };
     }
     let text = std::str::from_utf8(folded).ok()?;
     match text.char_indices().nth(WIDE_STEM) {
-        Some((end, _)) => Some(mix(xxh3_64(&folded[..end]), 0)),
+        Some((end, _)) => Some(mix(token_hash(&folded[..end]), 0)),
         None => (folded.len() > 3).then_some(mix(tokens.hash[token], 0)),
     }
 }

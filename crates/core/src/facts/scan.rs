@@ -5,6 +5,7 @@
 //! locales disagree on their order.
 
 use crate::text::Tokens;
+use crate::text::token_hash;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Sorts of facts, as places in [`crate::probe::Joint::sorts`].
@@ -216,7 +217,7 @@ fn number(pieces: &[Piece], each: &mut impl FnMut(Fact)) {
         bytes,
         sort: NUMBER,
         size: size as u32,
-        token: xxh3_64_with_seed(plain.as_bytes(), 0),
+        token: token_hash(plain.as_bytes()),
     });
     // A space may part two numbers as well.
     if mark == Some(' ') && whole > 1 {

@@ -3,7 +3,8 @@
 use super::active::{Active, heavy_segments};
 use super::cells::{Answer, Asker, Cell, Event, Line, TENANT_BYTES};
 use super::judged::Judged;
-use super::types::{Field, Subject, existed};
+use super::prefilter::{Places, Prefilter};
+use super::types::{Field, Settings, Subject, WINDOW_WEIGHT, existed};
 use super::windows::{NONE, Scanner, Window, WindowIndex, for_each};
 use crate::operator::TextView;
 use crate::text::Tokens;
@@ -19,9 +20,11 @@ pub(super) struct CollectPart {
     events: Vec<Event>,
     /// Judged text (by its place in the step) and window that stands in a prompt of its call.
     own: Vec<(u32, u32)>,
-    /// Exchanges that hold any window.
+    /// Exchanges that hold any window, and those that may hold a run long enough for a row.
     holders: Vec<u32>,
+    sources: Vec<u32>,
     scanner: Scanner,
+    places: Places,
 }
 
 /// A suspicious text whose windows are decided.
@@ -51,6 +54,8 @@ pub(super) struct Collect {
     members: Vec<Member>,
     by_call: HashMap<u32, Vec<u32>>,
     index: WindowIndex,
+    /// Where there are few windows: what shows that a text holds none.
+    prefilter: Option<Prefilter>,
     /// Per window its first cell; one more at the end.
     first_cell: Vec<u32>,
     cells: Vec<Cell>,
@@ -69,8 +74,11 @@ pub(super) struct Collect {
     max_tenants: usize,
     /// First and last time that counts for any text.
     range: (i64, i64),
-    /// Exchanges that hold any window, by number.
-    pub holders: Vec<bool>,
+    /// Exchanges that hold any window, by number, and those that may hold a run that makes a row.
+    holders: Vec<bool>,
+    sources: Vec<bool>,
+    /// Windows one behind another in the least such run.
+    least_run: u32,
 }
 
 impl Collect {
@@ -78,8 +86,8 @@ impl Collect {
         active: Vec<Active>,
         judged: &[Judged],
         exchanges: usize,
-        max_tenants: u32,
-        (budget, room): (usize, usize),
+        settings: &Settings,
+        (budget, room, few): (usize, usize, usize),
     ) -> Collect {
         let tokens: usize = active.iter().map(|a| a.tokens.len()).sum();
         let mut index = WindowIndex::new(tokens);
@@ -92,6 +100,8 @@ impl Collect {
             });
             windows.push(ids);
         }
+        let prefilter =
+            (index.len() <= few).then(|| Prefilter::new(active.iter().map(|a| &a.tokens), tokens));
         let mut by_call: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut range = (i64::MAX, i64::MIN);
         let mut members = Vec::with_capacity(active.len());
@@ -113,14 +123,17 @@ impl Collect {
             held: (0..index.len()).map(|_| AtomicU32::new(0)).collect(),
             open: vec![false; index.len()],
             index,
+            prefilter,
             queue: Vec::new(),
             again: Vec::new(),
             room,
             first_round: true,
             budget,
-            max_tenants: max_tenants as usize,
+            max_tenants: settings.max_tenants as usize,
             range,
             holders: vec![false; exchanges],
+            sources: vec![false; exchanges],
+            least_run: least_run(settings.store_weight),
         };
         out.cut_cells();
         out.open_next();
@@ -210,9 +223,7 @@ impl Collect {
         out: &mut CollectPart,
     ) {
         let mut prompt = Vec::new();
-        if let Some(tokens) = texts.tokens(Field::Prompt) {
-            self.windows_in(tokens, &mut out.scanner, &mut prompt);
-        }
+        let mut long = self.windows_in(texts, Field::Prompt, out, &mut prompt);
         if self.first_round {
             for &at in self.by_call.get(&subject.call).into_iter().flatten() {
                 let distinct = &self.members[at as usize].distinct;
@@ -225,12 +236,13 @@ impl Collect {
         }
         let mut answer = Vec::new();
         for field in Field::ANSWERS {
-            if let Some(tokens) = texts.tokens(field) {
-                self.windows_in(tokens, &mut out.scanner, &mut answer);
-            }
+            long |= self.windows_in(texts, field, out, &mut answer);
         }
         if !prompt.is_empty() || !answer.is_empty() {
             out.holders.push(exchange);
+        }
+        if long {
+            out.sources.push(exchange);
         }
         answer.retain(|w| prompt.binary_search(w).is_err());
         if self.first_round {
@@ -259,16 +271,44 @@ impl Collect {
         }
     }
 
-    /// Adds the known windows of a text; leaves the list ascending and without repeats.
-    fn windows_in(&self, tokens: &Tokens, scanner: &mut Scanner, out: &mut Vec<u32>) {
-        let text = |t: u32| &self.members[t as usize].active.tokens;
-        self.index.each_known(text, tokens, scanner, |_, id| {
-            if out.last() != Some(&id) {
-                out.push(id);
+    /// Adds the known windows of a text; leaves the list ascending and without repeats. Whether a
+    /// run of them may be long enough for a row.
+    fn windows_in(
+        &self,
+        texts: &mut TextView<'_>,
+        field: Field,
+        part: &mut CollectPart,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let member = |t: u32| &self.members[t as usize].active.tokens;
+        let scanner = &mut part.scanner;
+        let mut long = false;
+        let mut look = |tokens: &Tokens| {
+            let (mut next, mut run) = (NONE, 0);
+            self.index
+                .each_known(member, tokens, scanner, |window, id| {
+                    run = if window.from == next { run + 1 } else { 1 };
+                    next = window.from + 1;
+                    long |= run >= self.least_run;
+                    if out.last() != Some(&id) {
+                        out.push(id);
+                    }
+                });
+        };
+        match (&self.prefilter, texts.fields().get(field).0) {
+            // Tokens that others have made need not be looked for.
+            (Some(prefilter), Some(text)) if texts.loaded(field).is_none() => {
+                prefilter.each_place(text, &mut part.places, look);
             }
-        });
+            _ => {
+                if let Some(tokens) = texts.tokens(field) {
+                    look(tokens);
+                }
+            }
+        }
         out.sort_unstable();
         out.dedup();
+        long
     }
 
     /// The cell that an event falls into, if its window is collected.
@@ -297,6 +337,9 @@ impl Collect {
         }
         for exchange in part.holders {
             self.holders[exchange as usize] = true;
+        }
+        for exchange in part.sources {
+            self.sources[exchange as usize] = true;
         }
     }
 
@@ -336,15 +379,22 @@ impl Collect {
         self.open_next()
     }
 
-    /// The texts that keep enough unexplained tokens for a row.
+    /// The texts that keep enough unexplained tokens for a row, and the exchanges that may hold their
+    /// sources.
     pub(super) fn finish(self, store_weight: u32) -> (Vec<Decided>, Vec<bool>) {
         let decided = self
             .members
             .into_iter()
             .filter_map(|m| m.decide(store_weight))
             .collect();
-        (decided, self.holders)
+        (decided, self.sources)
     }
+}
+
+/// Windows one behind another in a run of some weight, at least: the first weighs 13 half-words at
+/// most, each further token 2.
+fn least_run(weight: u32) -> u32 {
+    1 + weight.saturating_sub(WINDOW_WEIGHT + 1).div_ceil(2)
 }
 
 impl Member {

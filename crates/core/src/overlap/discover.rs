@@ -148,6 +148,8 @@ impl Anchors {
         out
     }
 
+    /// Marked runs that lie in each other's surroundings stay together: a run that the end of a
+    /// passage cut would look like a shorter one.
     fn of_stretch(
         &self,
         base: usize,
@@ -155,9 +157,25 @@ impl Anchors {
         store_weight: u32,
         mut each: impl FnMut(usize, usize),
     ) {
-        // What windows over a token reach, and one token more to see where a run ends.
-        let reach = WINDOW_WEIGHT + 2;
-        let mut waiting: Option<(usize, usize)> = None;
+        let mut passage: Option<(usize, usize)> = None;
+        let mut close = |cluster: Option<(usize, usize, bool)>, end: bool| {
+            if let Some((first, last, true)) = cluster {
+                let (from, to) = (before(stretch, first), behind(stretch, last));
+                passage = match passage {
+                    Some((begin, before)) if from <= before => Some((begin, to)),
+                    other => {
+                        if let Some((from, to)) = other {
+                            each(from, to);
+                        }
+                        Some((from, to))
+                    }
+                };
+            }
+            if let Some((from, to)) = passage.filter(|_| end) {
+                each(from, to);
+            }
+        };
+        let mut cluster: Option<(usize, usize, bool)> = None;
         let mut at = 0;
         while at < stretch.len() {
             if !self.shared.get(base + at) {
@@ -172,34 +190,44 @@ impl Anchors {
                 }
                 at += 1;
             }
-            if novel < store_weight {
-                continue;
-            }
-            let (mut from, mut to) = (first, at);
-            let mut heavy = 0;
-            while from > 0 && heavy < reach {
-                from -= 1;
-                heavy += weight(stretch[from]);
-            }
-            heavy = 0;
-            while to < stretch.len() && heavy < reach {
-                heavy += weight(stretch[to]);
-                to += 1;
-            }
-            waiting = match waiting {
-                Some((before, end)) if from <= end => Some((before, to)),
-                before => {
-                    if let Some((from, to)) = before {
-                        each(from, to);
-                    }
-                    Some((from, to))
+            let heavy = novel >= store_weight;
+            cluster = match cluster {
+                Some((begin, end, other))
+                    if behind(stretch, end) > first || before(stretch, first) < end =>
+                {
+                    Some((begin, at, other | heavy))
+                }
+                other => {
+                    close(other, false);
+                    Some((first, at, heavy))
                 }
             };
         }
-        if let Some((from, to)) = waiting {
-            each(from, to);
-        }
+        close(cluster, true);
     }
+}
+
+/// What windows over a token reach, and more to see where a run ends.
+const REACH: u32 = WINDOW_WEIGHT + 2;
+
+/// Where the surroundings of a run begin.
+fn before(stretch: &[u32], mut from: usize) -> usize {
+    let mut heavy = 0;
+    while from > 0 && heavy < REACH {
+        from -= 1;
+        heavy += weight(stretch[from]);
+    }
+    from
+}
+
+/// Where the surroundings of a run end.
+fn behind(stretch: &[u32], mut to: usize) -> usize {
+    let mut heavy = 0;
+    while to < stretch.len() && heavy < REACH {
+        heavy += weight(stretch[to]);
+        to += 1;
+    }
+    to
 }
 
 /// The token at a place of a text's sequence.

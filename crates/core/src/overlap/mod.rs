@@ -18,6 +18,7 @@ mod collect;
 mod discover;
 mod judged;
 mod matching;
+mod prefilter;
 mod rows;
 mod search;
 mod sequence;

@@ -416,8 +416,8 @@ impl Search {
             active,
             &self.texts.judged,
             self.subjects.len(),
-            self.settings.max_tenants,
-            (self.limits.memory_bytes / 4, self.room),
+            &self.settings,
+            (self.limits.memory_bytes / 4, self.room, self.few),
         );
         self.enter(PassKind::Collect, Stage::Collect(Box::new(collect)));
     }

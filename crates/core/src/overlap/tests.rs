@@ -213,3 +213,45 @@ proptest! {
         prop_assert_eq!(outcome.rows, expected);
     }
 }
+
+#[test]
+fn a_run_in_the_surroundings_of_another_is_not_cut() {
+    // The own prompt explains most of the second run. Cut where the surroundings of the first one
+    // end, it would lose the windows that say so.
+    let words = "the quick brown fox jumps over a lazy dog again and again";
+    let first = "x y x y x y x y x y x y x y x";
+    let mut source = FieldText::of(format!("{first} {words} one two three four"));
+    source.borders.push(Border {
+        start: 28,
+        end: 31,
+        kind: BorderKind::Message,
+    });
+    let item = |call: u32, prompt: Option<FieldText>, response: FieldText| Item {
+        subject: Subject {
+            call,
+            tenant: Some(call),
+            role: Role::Gateway,
+            choice: 0,
+            t_start: Some(0),
+            t_end: None,
+            id_rank: call,
+            judge: true,
+        },
+        texts: [prompt, Some(response), None, None],
+        prompt_truncated: false,
+        response_truncated: false,
+    };
+    let own = FieldText::of("brown fox jumps over a lazy dog again");
+    let answer = FieldText::of(format!("{first} {words}"));
+    let items = [item(0, None, source), item(1, Some(own), answer)];
+    let settings = Settings {
+        store_weight: 12,
+        ..Settings::default()
+    };
+    let expected = twin::search(&items, &settings);
+    assert!(!expected.is_empty());
+    for few in [0, 1 << 18] {
+        let outcome = fast(&items, &settings, (1 << 24, 16, few), 2);
+        assert_eq!(outcome.rows, expected, "{few}");
+    }
+}

@@ -30,8 +30,8 @@ const fn keep() -> [(u64, u64); PADDING + 1] {
     out
 }
 
-/// The hash of a token's bytes.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
+/// The hash of a token's folded bytes, as in [`Tokens::hash`](super::Tokens::hash).
+pub fn hash(bytes: &[u8]) -> u64 {
     if bytes.len() > PADDING {
         return weakened(xxh3_64(bytes));
     }

@@ -243,7 +243,7 @@ fn languages_of(hash: u64) -> &'static [u8] {
         for (number, (_, list)) in FUNCTION_WORDS.iter().enumerate() {
             let hashes = list
                 .split(' ')
-                .map(|w| xxhash_rust::xxh3::xxh3_64(w.as_bytes()));
+                .map(|w| crate::text::token_hash(w.as_bytes()));
             words.extend(hashes.map(|h| (h, number as u8)));
         }
         words.sort_unstable();

@@ -8,6 +8,7 @@ mod chars;
 mod hash;
 pub mod language;
 mod masks;
+mod skim;
 mod tokenize;
 mod tokens;
 #[cfg(test)]
@@ -15,6 +16,8 @@ mod twin;
 
 #[cfg(test)]
 pub(crate) use hash::KEPT;
+pub use hash::hash as token_hash;
+pub(crate) use skim::Skim;
 pub use tokenize::tokenize;
 pub use tokens::{Barrier, Tokens};
 

@@ -39,21 +39,36 @@ const LIMIT: usize = 256 << 20;
 /// is left out, as if cut. (A byte folds to at most eleven: U+FDFA makes 33 of three.)
 pub fn tokenize(field: &FieldText, out: &mut Tokens) {
     out.clear();
+    let mut full = Full::new();
+    out.barrier(false);
+    parts(field, |from, to, cut| {
+        part(&field.text, from, to, &mut full, out);
+        out.barrier(cut);
+    });
+}
+
+/// Replaces `out` by the tokens of a range of bytes that begins and ends where no token does, or
+/// inside none. Positions are counted from its beginning.
+pub(super) fn tokenize_range(text: &str, from: usize, to: usize, out: &mut Tokens) {
+    out.clear();
+    out.barrier(false);
+    part(&text[from..to], 0, to - from, &mut Full::new(), out);
+    out.barrier(false);
+}
+
+/// Calls `each` with every range of bytes between two borders, and whether text is missing behind.
+pub(super) fn parts(field: &FieldText, mut each: impl FnMut(usize, usize, bool)) {
     let text = &field.text;
     let limit = floor_boundary(text, text.len().min(LIMIT));
-    let mut full = Full::new();
     let mut from = 0;
-    out.barrier(false);
     for border in &field.borders {
         // A border that is out of order or inside a character still separates.
         let start = floor_boundary(text, border.start.min(limit)).max(from);
         let end = ceil_boundary(text, border.end.min(limit)).max(start);
-        part(text, from, start, &mut full, out);
-        out.barrier(border.kind == BorderKind::Cut);
+        each(from, start, border.kind == BorderKind::Cut);
         from = end;
     }
-    part(text, from, limit, &mut full, out);
-    out.barrier(limit < text.len());
+    each(from, limit, limit < text.len());
 }
 
 fn floor_boundary(text: &str, mut at: usize) -> usize {
@@ -75,32 +90,50 @@ fn part(text: &str, from: usize, to: usize, full: &mut Full, out: &mut Tokens) {
     let bytes = &text.as_bytes()[from..to];
     let copy = out.push_copy(bytes);
     let mut all = std::mem::take(&mut out.masks);
-    masks(bytes, &mut all);
+    let mut edges = std::mem::take(&mut out.edges);
+    walk(bytes, &mut all, |masks, range, run| {
+        let count = plain(masks, range, &mut edges);
+        out.push_words(&edges[..count], (from, copy));
+        if let Some((begin, end)) = run {
+            full.run(&text[from + begin..from + end], from + begin, out);
+        }
+    });
+    (out.masks, out.edges) = (all, edges);
+}
+
+/// First byte and end.
+pub(super) type Range = (usize, usize);
+
+/// Cuts a part into what plain ASCII makes up and what the full rules are for: calls `each` with
+/// the masks, a plain range that cuts no word, and the range of the full rules that follows.
+pub(super) fn walk(
+    bytes: &[u8],
+    all: &mut Vec<Mask>,
+    mut each: impl FnMut(&[Mask], Range, Option<Range>),
+) {
+    masks(bytes, all);
     let mut at = 0;
     loop {
-        let stop = next_full(&all, at, bytes.len());
+        let stop = next_full(all, at, bytes.len());
         // The full rules begin with the word, or the separator, before the character that needs
         // them: a mark may compose with it.
         let begin = match bytes[at..stop].last() {
             Some(_) if stop == bytes.len() => stop,
             Some(b) if CLASS[*b as usize] == WORD => {
-                stop - bytes[at..stop]
-                    .iter()
-                    .rev()
-                    .take_while(|&&b| CLASS[b as usize] == WORD)
-                    .count()
+                let word = bytes[at..stop].iter().rev();
+                stop - word.take_while(|&&b| CLASS[b as usize] == WORD).count()
             }
             Some(_) => stop - 1,
             None => stop,
         };
-        plain(&all, (at, begin), (from, copy), out);
         if stop == bytes.len() {
-            break;
+            each(all, (at, begin), None);
+            return;
         }
-        at = full_end(bytes, begin + 1);
-        full.run(&text[from + begin..from + at], from + begin, out);
+        let end = full_end(bytes, begin + 1);
+        each(all, (at, begin), Some((begin, end)));
+        at = end;
     }
-    out.masks = all;
 }
 
 /// The first byte from a place on that needs the full rules, or the end.
@@ -116,11 +149,10 @@ fn next_full(all: &[Mask], at: usize, end: usize) -> usize {
     end
 }
 
-/// Adds the words of a range that only plain ASCII makes up and that cuts no word.
-fn plain(all: &[Mask], (from, to): (usize, usize), bases: (usize, usize), out: &mut Tokens) {
-    // Where words begin and end, in turn. Where words end cannot be predicted, so that a branch a
-    // byte, or a word, would be the dearest part of all.
-    let mut edges = std::mem::take(&mut out.edges);
+/// Writes where the words of a plain range begin and end, in turn; gives the number of both.
+pub(super) fn plain(all: &[Mask], (from, to): Range, edges: &mut Vec<u32>) -> usize {
+    // Where words end cannot be predicted, so that a branch a byte, or a word, would be the dearest
+    // part of all.
     let mut count = 0;
     let mut before = 0;
     for block in from / 64..to.div_ceil(64) {
@@ -152,8 +184,7 @@ fn plain(all: &[Mask], (from, to): (usize, usize), bases: (usize, usize), out: &
         edges[count] = to as u32;
         count += 1;
     }
-    out.push_words(&edges[..count], bases);
-    out.edges = edges;
+    count
 }
 
 /// Whether the byte behind is plain ASCII, or there is none.
