@@ -144,6 +144,20 @@ fn own_earlier_text_explains() {
 }
 
 #[test]
+fn a_follow_up_before_the_answer_has_ended_explains_nothing() {
+    // The answer at 60 ends at 65 by the log; its reader quotes it in another call at 62.
+    let quote = format!("you said {SECRET}");
+    for (follow_up, leaks) in [(62, 1), (64, 1), (59, 0)] {
+        let mut items = [
+            exchange(0, 1, 0, SECRET, "thanks"),
+            exchange(1, 2, 60, "hello", &format!("sure: {SECRET}")),
+            exchange(2, 2, follow_up, &quote, "so i did"),
+        ];
+        assert_eq!(short(&rows(&mut items)).len(), leaks, "{follow_up}");
+    }
+}
+
+#[test]
 fn a_text_of_many_tenants_explains() {
     let mut items: Vec<Item> = (0..4)
         .map(|t| exchange(t, t, i64::from(t), SECRET, "ok"))

@@ -188,7 +188,8 @@ impl Answer {
 pub(super) struct Asker {
     pub tenant: u32,
     pub call: u32,
-    pub t1: TimeMicros,
+    /// Start of its request: what the tenant sends later may quote the answer as it streams in.
+    pub t0: TimeMicros,
     pub from: TimeMicros,
     pub to: TimeMicros,
     pub max_tenants: usize,
@@ -265,7 +266,7 @@ impl<'a> Line<'a> {
                     continue;
                 }
                 if f.tenant == asker.tenant {
-                    if at.0 > asker.t1 {
+                    if at.0 > asker.t0 {
                         continue;
                     }
                     own = match independent(cells, asker, f.tenant, at) {

@@ -423,7 +423,7 @@ impl Member {
         Asker {
             tenant: self.facts.tenant,
             call: self.facts.call,
-            t1: self.facts.t1,
+            t0: self.facts.t0,
             from: self.facts.from,
             to: self.facts.to,
             max_tenants,

@@ -202,7 +202,7 @@ impl Corpus<'_> {
                 });
             if tenant == judged.tenant {
                 own = match (independent, side) {
-                    _ if t > judged.t1 => Own::Nothing,
+                    _ if t > judged.t0 => Own::Nothing,
                     (true, 0) => Own::Wrote,
                     (true, _) => Own::Answered,
                     (false, _) => Own::Owes,

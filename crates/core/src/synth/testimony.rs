@@ -264,7 +264,7 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
             rng.between(120_000, 900_000) + call.tokens * 1_000 / 14
         };
     let end = first + call.completion * rng.between(12_000, 19_000);
-    if call.stub && nth % PRINTED == 0 {
+    if call.stub && nth.is_multiple_of(PRINTED) {
         let message = match story {
             Story::GrammarTimeouts => format!(
                 "Grammar preprocessing timed out: req.grammar_key=('json', '{{}}'), \
@@ -301,7 +301,7 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
     );
     out.engine(first, PREFILL, " TP0", &sent);
     // Both spellings are in use side by side while a fleet is updated.
-    let received = if nth % 2 == 0 {
+    let received = if nth.is_multiple_of(2) {
         format!(
             "ReqTimeStats(rid={decode_rid:016x}, bootstrap_room={room}, input_len={}, \
              cached_input_len=0, output_len={}, attempts=1, type=decode): prealloc=1.00ms",

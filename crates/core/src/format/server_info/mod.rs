@@ -102,9 +102,7 @@ fn sglang(info: &Json<'_>) -> Option<EngineEvent> {
         let least = input? + crate::capacity::SGLANG_RESERVE_TOKENS;
         (least < pool?).then_some(least)
     });
-    if pool.or(input).is_none() {
-        return None;
-    }
+    pool.or(input)?;
     let mode = stated("disaggregation_mode").and_then(Json::as_str);
     let flags = flags(&stated);
     let say = |n: Option<i64>| n.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
