@@ -155,9 +155,10 @@ pub(super) fn plain(all: &[Mask], (from, to): Range, edges: &mut Vec<u32>) -> us
     // part of all.
     let mut count = 0;
     let mut before = 0;
-    for block in from / 64..to.div_ceil(64) {
+    let blocks = all.iter().enumerate().take(to.div_ceil(64));
+    for (block, mask) in blocks.skip(from / 64) {
         let base = block * 64;
-        let mut word = all[block].word;
+        let mut word = mask.word;
         if base < from {
             word &= u64::MAX << (from - base);
         }
