@@ -5,6 +5,7 @@ use crate::outcome::{FailureKind, failure};
 use crate::pipeline::collect::Window;
 use crate::progress::ProgressMode;
 use anyhow::Result;
+use pentimento_core::canary::CanaryKeys;
 use std::path::{Path, PathBuf};
 
 /// Which responses are searched.
@@ -124,6 +125,25 @@ pub struct AuditSettings {
     pub case_key_file: Option<PathBuf>,
     /// Findings end with 0 all the same.
     pub exit_zero: bool,
+}
+
+/// Largest key file that is read.
+const MOST_KEY_BYTES: u64 = 64 << 20;
+
+/// Reads a key file.
+///
+/// # Errors
+/// Usage failures: not readable, too large, or no key file.
+pub fn read_keys(path: &Path) -> Result<CanaryKeys> {
+    let usage = |why: String| failure(FailureKind::Usage, format!("`{}`: {why}", path.display()));
+    let size = std::fs::metadata(path)
+        .map_err(|e| usage(format!("cannot read it: {e}")))?
+        .len();
+    if size > MOST_KEY_BYTES {
+        return Err(usage("a canary key file has at most 64 MiB".to_owned()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| usage(format!("cannot read it: {e}")))?;
+    CanaryKeys::parse(&text).map_err(|e| usage(e.to_string()))
 }
 
 /// Reads a configuration file, or the empty one, and lays the flags over it.

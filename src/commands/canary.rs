@@ -9,7 +9,7 @@ use crate::pipeline::ingest::total_bytes;
 use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
 use crate::progress::{Progress, ProgressMode};
 use crate::report::sanitize::visible;
-use crate::settings::load_config;
+use crate::settings::{load_config, read_keys};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use pentimento_core::canary::{CanaryKeys, Hit, Scanner, mint};
@@ -19,9 +19,6 @@ use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_core::text::{Tokens, tokenize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// Largest key file that is read.
-const MOST_KEY_BYTES: u64 = 64 << 20;
 
 /// Flags of `canary`.
 #[derive(Debug, Args)]
@@ -146,22 +143,6 @@ fn write_private(path: &Path, content: &str) -> Result<()> {
     file.write_all(content.as_bytes())
         .and_then(|()| file.sync_all())
         .with_context(|| format!("cannot write `{}`", path.display()))
-}
-
-/// Reads a key file.
-///
-/// # Errors
-/// Usage failures: not readable, too large, or no key file.
-pub fn read_keys(path: &Path) -> Result<CanaryKeys> {
-    let usage = |why: String| failure(FailureKind::Usage, format!("`{}`: {why}", path.display()));
-    let size = std::fs::metadata(path)
-        .map_err(|e| usage(format!("cannot read it: {e}")))?
-        .len();
-    if size > MOST_KEY_BYTES {
-        return Err(usage("a canary key file has at most 64 MiB".to_owned()));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| usage(format!("cannot read it: {e}")))?;
-    CanaryKeys::parse(&text).map_err(|e| usage(e.to_string()))
 }
 
 fn start_threads(wanted: Option<usize>) -> Result<usize> {

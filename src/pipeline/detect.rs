@@ -47,7 +47,7 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDige
     detect_among(job, None, progress)
 }
 
-/// [`detect`] that searches only the answers of some exchanges, by id. What it finds in them is what
+/// [`detect`] that searches only the answers of some exchanges, by id. What it finds is what
 /// it would find if it searched all.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The overlap search alone on a native log: `search FILE full|suspect [THREADS] [MEMORY_MIB] [ROWS]`.
+//! The overlap search alone: `search FILE full|suspect [THREADS] [MEMORY_MIB] [ROWS]`.
 //!
 //! Prints CPU seconds (user and system, all threads) of each pass and a digest of the rows. The
 //! log is read in blocks, so that memory is the search's. Suspects are answers to prompts of more

@@ -5,8 +5,8 @@ use super::cells::{Answer, Asker, Cell, Event, Line, TENANT_BYTES};
 use super::judged::Judged;
 use super::prefilter::{Places, Prefilter};
 use super::types::{Field, Settings, Subject, WINDOW_WEIGHT, existed};
+use super::view::TextView;
 use super::windows::{NONE, Scanner, Window, WindowIndex, for_each};
-use crate::operator::TextView;
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -379,8 +379,8 @@ impl Collect {
         self.open_next()
     }
 
-    /// The texts that keep enough unexplained tokens for a row, and the exchanges that may hold their
-    /// sources.
+    /// The texts that keep enough unexplained tokens for a row, and the exchanges that may hold
+    /// their sources.
     pub(super) fn finish(self, store_weight: u32) -> (Vec<Decided>, Vec<bool>) {
         let decided = self
             .members

@@ -9,8 +9,8 @@ use super::anchors::{Anchors, Stand};
 use super::judged::Judged;
 use super::sequence::{self, BREAK, weight, window_at};
 use super::types::{Field, Subject, WINDOW_WEIGHT};
+use super::view::TextView;
 use super::windows::equal;
-use crate::operator::TextView;
 use crate::text::Tokens;
 
 /// Buffers of one thread.

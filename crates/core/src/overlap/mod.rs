@@ -28,6 +28,7 @@ mod tests;
 #[cfg(test)]
 mod twin;
 mod types;
+mod view;
 pub(crate) mod windows;
 
 pub use search::{Partial, Search};
@@ -36,4 +37,5 @@ pub use types::{
     Field, Fields, JudgedText, Limits, NOVEL_RANGES, Outcome, PassKind, Row, Settings, Stats,
     Subject, TimeOrder, WINDOW_WEIGHT,
 };
+pub use view::{TextView, TokenBuffers};
 pub(crate) use windows::Filter;

@@ -12,8 +12,8 @@ use super::types::{
     Field, Fields, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, WINDOW_WEIGHT,
     row_order,
 };
+use super::view::{TextView, TokenBuffers};
 use super::windows::Scanner;
-use crate::operator::{TextView, TokenBuffers};
 use std::sync::Arc;
 
 /// Tokens of judged texts whose windows make up a filter that fits into a processor's cache.

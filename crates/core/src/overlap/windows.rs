@@ -193,7 +193,7 @@ impl WindowIndex {
         )
     }
 
-    /// [`WindowIndex::find`] where the window before was looked up too: `before` are its number, its
+    /// [`WindowIndex::find`] where the window before was looked up: `before` are its number, its
     /// first token and its end, and become those of this one. Where a run goes on, only the tokens
     /// behind that end are compared.
     fn find_behind<'a>(

@@ -131,7 +131,7 @@ const SCENARIOS: [Scenario; 6] = [
     },
     Scenario {
         name: "late-writes",
-        summary: "after an abort a late write lands in the pages of a bystander with a short prompt",
+        summary: "after an abort a late write lands in pages of a bystander with a short prompt",
     },
     Scenario {
         name: "healthy-week",

@@ -44,7 +44,7 @@ table! {
         /// First number: a length for refusals and accounts, the pool for capacity, sequences or
         /// requests for batches
         pub n1: Option<i64>,
-        /// Second number: a limit for refusals, cached tokens for accounts, the window for capacity,
+        /// Second number: a limit for refusals, cached tokens for accounts, a window for capacity,
         /// new or held tokens for batches
         pub n2: Option<i64>,
         /// Third number: output tokens for accounts, cached tokens for prefill batches, accepted
