@@ -5,7 +5,7 @@
 -- version: 2
 -- why: one independent carrier, twelve words, and a direction in time; all else is shared text.
 --      Outside the known exposure the passage must also be improbable under the traffic beyond what
---      the own prompt accounts for (60 bits), and the questions must differ: models say the same
+--      the own prompt accounts for (40 bits), and the questions must differ: models say the same
 --      things to the same question. Counts over fewer than 500 exchanges say too little for that
 WITH askers AS (
     -- Who had sent the prompt of a cache hit, and since when.
@@ -83,7 +83,7 @@ eligible AS (
             OR (
                 COALESCE(o.prompt_similarity_permille, 0) < 500
                 AND COALESCE(
-                    o.surprise_millibits * (1000 - COALESCE(o.own_fit_permille, 0)) >= 60000000,
+                    o.surprise_millibits * (1000 - COALESCE(o.own_fit_permille, 0)) >= 40000000,
                     TRUE
                 )
             )

@@ -12,7 +12,7 @@ use crate::report::sanitize::visible;
 use crate::settings::{load_config, read_keys};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use pentimento_core::canary::{CanaryKeys, Hit, Scanner, mint};
+use pentimento_core::canary::{Hit, Scanner, mint};
 use pentimento_core::exchange::{Exchange, FieldText};
 use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat};

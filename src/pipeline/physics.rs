@@ -91,13 +91,13 @@ impl Physics {
     /// Whether what one exchange left in memory cannot be there for the other: the process was
     /// started anew in between, or the deployments differ. Another node of the same deployment is
     /// no proof, for prefill nodes and offload tiers serve several.
-    pub fn memory_gone(&self, a: u32, b: u32) -> bool {
-        let (Some(a), Some(b)) = (self.of.get(a as usize), self.of.get(b as usize)) else {
-            return false;
-        };
+    pub fn memory_gone(&self, a: u32, b: u32) -> Option<bool> {
+        let (a, b) = (self.of.get(a as usize)?, self.of.get(b as usize)?);
+        known(a.group)?;
+        known(b.group)?;
         let apart = a.deployment != NONE && b.deployment != NONE && a.deployment != b.deployment;
         let restarted = a.node != NONE && a.node == b.node && a.group != b.group;
-        apart || restarted
+        Some(apart || restarted)
     }
 
     /// KV tokens that the process of both wrote from the start of `source` to the start of
@@ -172,11 +172,11 @@ mod tests {
             assert_eq!(p.same_share_group(a, b), expected, "{a} {b}");
         }
         for (a, b, gone) in [
-            (0, 1, false),
-            (0, 2, true),
-            (3, 4, true),
-            (0, 3, false),
-            (0, 5, false),
+            (0, 1, Some(false)),
+            (0, 2, Some(true)),
+            (3, 4, Some(true)),
+            (0, 3, Some(false)),
+            (0, 5, None),
         ] {
             assert_eq!(p.memory_gone(a, b), gone, "{a} {b}");
         }

@@ -468,7 +468,7 @@ fn the_node_that_took_the_prompt_sets_the_limit() {
         "reject_at_tokens": 600_000, "reject_at_max_tokens": 900_000});
     let node = |limit: i64| {
         json!({"call_id": "c", "delivered": false, "role": "prefill", "prompt_tokens": 1,
-            "reject_at_tokens": limit, "reject_at_max_tokens": limit})
+            "prompt_bytes": 0, "reject_at_tokens": limit, "reject_at_max_tokens": limit})
     };
     for (limit, exposure, reasons) in [(681_274, "likely", ""), (900_000, "none", "")] {
         let exchanges = [exchange("e", &wide), exchange("p", &node(limit))];

@@ -95,8 +95,8 @@ table! {
         /// Whether the two could have shared memory; null where it is not known
         pub same_share_group: Option<bool>,
         /// Whether the source's memory was gone: its process was started anew in between, or the
-        /// deployments differ
-        pub memory_gone: bool,
+        /// deployments differ; null where nothing is known
+        pub memory_gone: Option<bool>,
         /// Whether the span ends where a logger cut a text
         pub at_cut: bool,
         /// Keyed hash of the span's tokens
