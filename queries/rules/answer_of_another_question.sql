@@ -5,7 +5,8 @@
 -- needs: attributions, exchanges, exposure, response_twins
 -- version: 1
 -- why: of all prompts that were recent or in flight, another tenant's explains the answer far
---      better than its own does; the cut is one expected false hit in 10,000 assessable responses, and one
+--      better than its own does; the cut is one expected false hit in 10,000 assessable
+--      responses, and one
 --      in 200 where the prompt reached the limit of the engine, since a swap is likely there; up to
 --      one in 1,000 the hit is a lead that grades nothing
 WITH exposed AS (
