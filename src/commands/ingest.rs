@@ -7,7 +7,7 @@ use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::detect::{DetectJob, keep_texts};
 use crate::pipeline::discover::discover;
-use crate::pipeline::ingest::{IngestJob, ingest};
+use crate::pipeline::ingest::{IngestJob, Ingested, ingest};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, ProgressMode};
 use crate::settings::{Mode, Resources, load_config, size_bytes, window};
@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use pentimento_store::case::CaseFolder;
 use pentimento_store::custody::{Act, ChainHead};
-use pentimento_store::manifest::{CaseManifest, CaseStatus, Tallies, Tool};
+use pentimento_store::manifest::{CaseManifest, CaseStatus, TableDigest, Tallies, Tool};
 use std::path::PathBuf;
 
 /// Flags of `ingest`; they mean what they mean for `audit`.
@@ -116,43 +116,66 @@ pub fn run(args: &IngestArgs) -> Result<Outcome> {
         custody(&case, "texts kept", &[])?;
     }
     scratch::remove_folder(&case)?;
-    let tallies = Tallies::of(&ingested.sources)?;
-    let gap = gap(&tallies, &ingested.sources);
-    let outcome = gap.map_or(Outcome::Done, Outcome::Incomplete);
-    let exit = outcome.exit_code().to_string();
-    let manifest = CaseManifest {
-        tool: Tool {
-            name: "pentimento".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-        },
-        status: CaseStatus::Partial,
-        exit_code: outcome.exit_code(),
-        exit_reason: "taken in; nothing searched, nothing decided".into(),
-        created_at,
-        finished_at: now_rfc3339(),
-        arguments: std::env::args_os()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
+    let done = Done {
+        args,
+        case: &case,
         config_blake3: config.digest.clone(),
+        created_at,
         tables,
-        tallies: tallies.clone(),
-        custody: Some(custody(&case, "finished", &[("exit_code", exit)])?),
-        peak_memory_bytes: peak_memory_bytes(),
-        elapsed_ms: progress.elapsed().as_millis() as u64,
-        ..CaseManifest::default()
     };
-    case.write_manifest(&manifest).map_err(store_failure)?;
-    progress.finish();
-    if !args.quiet {
-        say(&format!(
-            "{} exchanges of {} records are in {}; rejected {}",
-            ingested.exchanges,
-            tallies.total.read,
-            case.root().display(),
-            tallies.total.rejected
-        ));
+    done.close(&ingested, &progress)
+}
+
+/// What is left to write once the tables stand.
+struct Done<'a> {
+    args: &'a IngestArgs,
+    case: &'a CaseFolder,
+    config_blake3: Option<String>,
+    created_at: String,
+    tables: Vec<TableDigest>,
+}
+
+impl Done<'_> {
+    fn close(self, ingested: &Ingested, progress: &Progress) -> Result<Outcome> {
+        let case = self.case;
+        let tallies = Tallies::of(&ingested.sources)?;
+        let gap = gap(&tallies, &ingested.sources);
+        let outcome = gap.map_or(Outcome::Done, Outcome::Incomplete);
+        let exit = outcome.exit_code().to_string();
+        let manifest = CaseManifest {
+            tool: Tool {
+                name: "pentimento".into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+            },
+            status: CaseStatus::Partial,
+            exit_code: outcome.exit_code(),
+            exit_reason: "taken in; nothing searched, nothing decided".into(),
+            created_at: self.created_at,
+            finished_at: now_rfc3339(),
+            arguments: std::env::args_os()
+                .map(|a| a.to_string_lossy().into_owned())
+                .collect(),
+            config_blake3: self.config_blake3,
+            tables: self.tables,
+            tallies: tallies.clone(),
+            custody: Some(custody(case, "finished", &[("exit_code", exit)])?),
+            peak_memory_bytes: peak_memory_bytes(),
+            elapsed_ms: progress.elapsed().as_millis() as u64,
+            ..CaseManifest::default()
+        };
+        case.write_manifest(&manifest).map_err(store_failure)?;
+        progress.finish();
+        if !self.args.quiet {
+            say(&format!(
+                "{} exchanges of {} records are in {}; rejected {}",
+                ingested.exchanges,
+                tallies.total.read,
+                case.root().display(),
+                tallies.total.rejected
+            ));
+        }
+        Ok(outcome)
     }
-    Ok(outcome)
 }
 
 fn resources(args: &IngestArgs) -> Resources {

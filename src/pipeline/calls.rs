@@ -191,60 +191,48 @@ fn one_call(metas: &[Meta], group: &[u32], facts: &mut [CallFacts]) {
         .min();
     let speaks = |i: u32| Some(of(i).role) == facing && speakers.binary_search(&i).is_ok();
     let own_prompt_complete = group.iter().any(|&i| of(i).prompt_full && of(i).has_prompt);
-    // A gateway seldom knows the node; the decode record of its call does.
-    let engine = |role: Role| {
-        group
-            .iter()
-            .map(|&i| of(i))
-            .find(|m| m.role == role && m.node != NONE)
-            .map(|m| m.node)
-    };
-    let memory = engine(Role::Decode).or_else(|| engine(Role::Unified));
+    let memory = memory_node(metas, group);
     for &i in group {
         let meta = of(i);
-        let own_node = if meta.role == Role::Prefill {
-            NONE
-        } else {
-            meta.node
-        };
+        let own_node = known(meta.node).filter(|_| meta.role != Role::Prefill);
         let nodes = match prefill.is_empty() {
             false => prefill.clone(),
             true if meta.node != NONE => vec![meta.node],
-            true => {
-                let mut all: Vec<u32> = group
-                    .iter()
-                    .map(|&j| of(j).node)
-                    .filter(|&n| n != NONE)
-                    .collect();
-                all.sort_unstable();
-                all.dedup();
-                all
-            }
+            true => all_nodes(metas, group),
         };
         facts[i as usize] = CallFacts {
-            tenant: if meta.tenant == NONE {
-                tenant
-            } else {
-                meta.tenant
-            },
-            model: if meta.model == NONE {
-                model
-            } else {
-                meta.model
-            },
-            deployment: if meta.deployment == NONE {
-                deployment
-            } else {
-                meta.deployment
-            },
+            tenant: known(meta.tenant).unwrap_or(tenant),
+            model: known(meta.model).unwrap_or(model),
+            deployment: known(meta.deployment).unwrap_or(deployment),
             prompt_nodes: nodes,
-            memory_node: memory.unwrap_or(own_node),
+            memory_node: memory.or(own_node).unwrap_or(NONE),
             delivered: speaks(i) && handed_over(meta),
             client_facing: speaks(i),
             own_prompt_complete,
             ..CallFacts::default()
         };
     }
+}
+
+/// A gateway seldom knows the node whose memory answered; the decode record of its call does.
+fn memory_node(metas: &[Meta], group: &[u32]) -> Option<u32> {
+    let engine = |role: Role| {
+        group
+            .iter()
+            .map(|&i| &metas[i as usize])
+            .find(|m| m.role == role && m.node != NONE)
+            .map(|m| m.node)
+    };
+    engine(Role::Decode).or_else(|| engine(Role::Unified))
+}
+
+/// The nodes that the records of a call name, ascending.
+fn all_nodes(metas: &[Meta], group: &[u32]) -> Vec<u32> {
+    let nodes = group.iter().filter_map(|&j| known(metas[j as usize].node));
+    let mut all: Vec<u32> = nodes.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The records that may stand for what a client got, ascending: whole ones; where there are only

@@ -123,16 +123,10 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         .iter()
         .filter_map(|c| link_key(c.kind, &c.value).map(|k| (k, c.kind)))
         .collect();
-    let engine_key = e
-        .correlation
-        .iter()
-        .find(|c| c.kind == CorrelationKind::EngineRid)
-        .map(|c| xxhash_rust::xxh3::xxh3_64(c.value.as_bytes()));
-    let room = e
-        .correlation
-        .iter()
-        .find(|c| c.kind == CorrelationKind::BootstrapRoom)
-        .map(|c| c.value.clone());
+    let id = |kind| e.correlation.iter().find(|c| c.kind == kind);
+    let engine_key =
+        id(CorrelationKind::EngineRid).map(|c| xxhash_rust::xxh3::xxh3_64(c.value.as_bytes()));
+    let room = id(CorrelationKind::BootstrapRoom).map(|c| c.value.clone());
     let response = [&e.response, &e.reasoning, &e.tool];
     let response_bytes: usize = response
         .iter()
