@@ -86,7 +86,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
     /// Memory limit, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size_bytes)]
     pub memory_limit: usize,
     /// How progress is shown on stderr
     #[arg(long, value_enum, default_value = "auto")]

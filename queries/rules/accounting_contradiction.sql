@@ -77,10 +77,11 @@ SELECT
     f.exchange_id,
     f.contradiction AS finding_key,
     f.contradiction,
-    f.prompt_tokens,
-    f.cached_tokens,
-    f.other_tokens
+    MAX(f.prompt_tokens) AS prompt_tokens,
+    MAX(f.cached_tokens) AS cached_tokens,
+    MAX(f.other_tokens) AS other_tokens
 FROM found AS f
 JOIN exchanges AS e ON e.exchange_id = f.exchange_id
 WHERE e.in_window
+GROUP BY f.exchange_id, f.contradiction
 ORDER BY f.exchange_id, f.contradiction

@@ -6,9 +6,9 @@
 -- version: 1
 -- why: of all prompts that were recent or in flight, another tenant's explains the answer far
 --      better than its own does; the cut is one expected false hit in 10,000 assessable
---      responses, and one
---      in 200 where the prompt reached the limit of the engine, since a swap is likely there; up to
---      one in 1,000 the hit is a lead that grades nothing
+--      responses, and one in 200 where the prompt reached the limit of the engine, since a swap
+--      is likely there; up to one in 1,000, and where the log is too small to tell, the hit is a
+--      lead that grades nothing
 WITH exposed AS (
     SELECT
         t.twin_exchange_id AS exchange_id,
@@ -17,12 +17,22 @@ WITH exposed AS (
     JOIN response_twins AS t ON t.exchange_id = x.exchange_id
     GROUP BY t.twin_exchange_id
 ),
+sample AS (
+    -- A chance of one in 10,000 cannot be read from a few hundred answers.
+    SELECT
+        COUNT(*) >= 5000 AS tells_rare,
+        COUNT(*) >= 200 AS tells_common
+    FROM attributions
+    WHERE assessable
+),
 judged AS (
     SELECT
         a.*,
         COALESCE(x.exposed, 0) AS exposed,
-        CASE WHEN COALESCE(x.exposed, 0) = 1 THEN 0.005 ELSE 0.0001 END AS p_cut
+        CASE WHEN COALESCE(x.exposed, 0) = 1 THEN 0.005 ELSE 0.0001 END AS p_cut,
+        CASE WHEN COALESCE(x.exposed, 0) = 1 THEN s.tells_common ELSE s.tells_rare END AS told
     FROM attributions AS a
+    CROSS JOIN sample AS s
     LEFT JOIN exposed AS x ON x.exchange_id = a.exchange_id
     WHERE a.assessable AND a.best_exchange_id IS NOT NULL
 )
@@ -30,8 +40,8 @@ SELECT
     j.exchange_id,
     j.best_exchange_id AS source_exchange_id,
     j.best_tenant AS source_tenant,
-    CASE WHEN j.p_value <= j.p_cut THEN 'high' ELSE 'low' END AS severity,
-    CASE WHEN j.p_value <= j.p_cut THEN 'likely' END AS disclosure,
+    CASE WHEN j.told AND j.p_value <= j.p_cut THEN 'high' ELSE 'low' END AS severity,
+    CASE WHEN j.told AND j.p_value <= j.p_cut THEN 'likely' END AS disclosure,
     j.own_score,
     j.own_rank,
     j.candidates,

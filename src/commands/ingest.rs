@@ -52,7 +52,7 @@ pub struct IngestArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Memory limit, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size_bytes)]
     memory_limit: usize,
     /// How progress is shown on stderr
     #[arg(long, value_enum, default_value = "auto")]
