@@ -343,3 +343,25 @@ fn the_name_of_a_client_program_is_no_tenant() {
     assert_eq!(decode.tenant.as_deref(), Some("bolt"));
     assert_eq!(decode.call_id, call_of(&audit, "leak"));
 }
+
+/// A list of a gateway is one record and many calls.
+#[test]
+fn calls_of_one_record_stay_apart() {
+    let lab = Lab::new();
+    let item = |id: &str, user: &str| {
+        json!({"id": id, "cached": false, "created_at": "2026-09-11T08:30:05.000Z",
+            "duration": 41_210, "model": "@cf/m-large", "path": "v1/chat/completions",
+            "provider": "workers-ai", "success": true, "tokens_in": 90, "tokens_out": 24,
+            "metadata": format!("{{\"user_id\":\"{user}\"}}"), "model_type": "text",
+            "request_type": "chat", "status_code": 200, "step": 0})
+    };
+    let list = json!({"result": [item("01K5AC1", "u-1"), item("01K5AC2", "u-2")],
+        "result_info": {"page": 1}, "success": true, "errors": [], "messages": []});
+    lab.write("logs/list.json", list.to_string());
+    let audit = lab.audit(&["--fail-on", "never"]);
+    let (one, two) = (audit.exchange("01K5AC1"), audit.exchange("01K5AC2"));
+    assert_ne!(one.call_id, two.call_id);
+    assert_eq!(one.tenant.as_deref(), Some("u-1"));
+    assert_eq!(two.tenant.as_deref(), Some("u-2"));
+    assert_eq!(audit.hits("id_collision"), 0);
+}
