@@ -92,6 +92,13 @@ impl Resources {
     }
 }
 
+/// Worker threads: as many as asked for, else one per core.
+pub fn worker_threads(asked: Option<usize>) -> usize {
+    asked
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        .max(1)
+}
+
 /// Resolved settings of an audit.
 #[derive(Clone, Debug)]
 pub struct AuditSettings {

@@ -20,7 +20,7 @@ use anyhow::{Context, Result};
 use pentimento_core::overlap::Stats;
 use pentimento_store::StoreError;
 use pentimento_store::case::CaseFolder;
-use pentimento_store::custody::Act;
+use pentimento_store::custody::{Act, ChainHead};
 use pentimento_store::manifest::{
     CaseManifest, CaseStatus, FileDigest, RuleDigest, TableDigest, Tallies, Tool,
 };
@@ -247,22 +247,9 @@ impl Run<'_> {
         list.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
     }
 
-    fn custody(
-        &self,
-        action: &str,
-        detail: &[(&str, String)],
-    ) -> Result<pentimento_store::custody::ChainHead> {
-        let act = Act {
-            time: now_rfc3339(),
-            action: action.to_string(),
-            actor: None,
-            reason: self.settings.reveal.clone(),
-            detail: detail
-                .iter()
-                .map(|(k, v)| ((*k).to_string(), v.clone()))
-                .collect(),
-        };
-        self.case.add_custody(&act).map_err(store_failure)
+    fn custody(&self, action: &str, detail: &[(&str, String)]) -> Result<ChainHead> {
+        let reason = self.settings.reveal.as_deref();
+        add_custody(self.case, action, reason, detail)
     }
 
     fn closing_block(&self, ingested: &Ingested, verdicts: &[VerdictRow], outcome: &Outcome) {
@@ -287,6 +274,29 @@ impl Run<'_> {
             say(&line);
         }
     }
+}
+
+/// Writes one line of the custody log.
+///
+/// # Errors
+/// Where the case cannot be written.
+pub fn add_custody(
+    case: &CaseFolder,
+    action: &str,
+    reason: Option<&str>,
+    detail: &[(&str, String)],
+) -> Result<ChainHead> {
+    let act = Act {
+        time: now_rfc3339(),
+        action: action.to_string(),
+        actor: None,
+        reason: reason.map(str::to_string),
+        detail: detail
+            .iter()
+            .map(|(k, v)| ((*k).to_string(), v.clone()))
+            .collect(),
+    };
+    case.add_custody(&act).map_err(store_failure)
 }
 
 /// All findings in total order.

@@ -2,7 +2,7 @@
 
 use crate::cli::AuditArgs;
 use crate::outcome::{FailureKind, failure};
-use crate::settings::{AuditSettings, Mode, Resources, load_config, window};
+use crate::settings::{AuditSettings, Mode, Resources, load_config, window, worker_threads};
 use anyhow::Result;
 
 /// Checks the flags and reads the configuration.
@@ -35,8 +35,7 @@ pub fn resolve(args: AuditArgs) -> Result<AuditSettings> {
     }
     let threads = match args.threads {
         Some(0) => return Err(failure(FailureKind::Usage, "--threads must be at least 1")),
-        Some(n) => n,
-        None => std::thread::available_parallelism().map_or(1, usize::from),
+        asked => worker_threads(asked),
     };
     if args.memory_limit < 64 << 20 {
         return Err(failure(

@@ -1,13 +1,13 @@
 //! `pentimento canary`: markers that nobody can guess, made for tenants and looked for in the
 //! answers of all others.
 
+use super::log_pass::{Coverage, LogPass};
 use crate::clock::random_key;
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
-use crate::pipeline::discover::{Input, Place, discover};
-use crate::pipeline::ingest::total_bytes;
-use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
-use crate::progress::{Progress, ProgressMode};
+use crate::pipeline::discover::Input;
+use crate::pipeline::scan::BlockWork;
+use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
 use crate::settings::{load_config, read_keys};
 use anyhow::{Context, Result};
@@ -19,6 +19,9 @@ use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_core::text::{Tokens, tokenize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// Bytes of a block of records.
+const BLOCK_BYTES: usize = 4 << 20;
 
 /// Flags of `canary`.
 #[derive(Debug, Args)]
@@ -145,17 +148,6 @@ fn write_private(path: &Path, content: &str) -> Result<()> {
         .with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-fn start_threads(wanted: Option<usize>) -> Result<usize> {
-    let threads = wanted
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        .max(1);
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-        .context("cannot start the worker threads")?;
-    Ok(threads)
-}
-
 fn run_scan(args: &ScanArgs) -> Result<Outcome> {
     let config = load_config(
         args.config.as_deref(),
@@ -163,56 +155,31 @@ fn run_scan(args: &ScanArgs) -> Result<Outcome> {
         args.assume_timezone.as_deref(),
     )?;
     let scanner = Scanner::new(&read_keys(&args.keys)?);
-    let threads = start_threads(args.threads)?;
-    let inputs = discover(&args.logs)?;
-    if inputs.iter().any(|i| i.place == Place::Stdin) {
-        return Err(failure(
-            FailureKind::Usage,
-            "canary scan reads its logs from files, not from standard input",
-        ));
-    }
-    let settings = ScanSettings {
-        max_record_bytes: config.max_record_bytes,
-        max_ratio: config.max_ratio,
-        zone: config.zone.clone(),
-        year: config.year,
-        block_bytes: 4 << 20,
-        blocks_in_flight: threads,
-        stdin_copy: PathBuf::new(),
-    };
-    let progress = Progress::new(args.progress, args.quiet);
-    progress.stage("canaries", total_bytes(&inputs, &settings.stdin_copy));
+    let logs = LogPass::open(
+        &args.logs,
+        &config,
+        args.threads,
+        BLOCK_BYTES,
+        "canary scan reads its logs from files, not from standard input",
+        (args.progress, args.quiet),
+    )?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut tally = Tally::default();
-    for input in &inputs {
-        let work = Look {
-            scanner: &scanner,
-            config: &config,
-        };
-        let end = scan_source(
-            input,
-            &settings,
-            false,
-            &progress,
-            &work,
-            |block, looked| {
-                tally.records += block.records.len() + block.rejects.len();
-                tally.unread += looked.unread + block.rejects.len();
-                for found in &looked.found {
-                    tally.foreign += usize::from(!found.in_own_prompt && found.tenant.is_some());
-                    tally.others += usize::from(found.in_own_prompt || found.tenant.is_none());
-                    print(&mut out, input, found, &scanner)?;
-                }
-                Ok(())
-            },
-        )?;
-        if end.broken.is_some() {
-            tally.broken.push(input.display.clone());
+    let (mut foreign, mut others) = (0, 0);
+    let work = Look {
+        scanner: &scanner,
+        config: &config,
+    };
+    let coverage = logs.run("canaries", &work, |input, looked| {
+        for found in &looked.found {
+            let told = !found.in_own_prompt && found.tenant.is_some();
+            foreign += usize::from(told);
+            others += usize::from(!told);
+            print(&mut out, &logs.inputs[input], found, &scanner)?;
         }
-    }
+        Ok(looked.unread)
+    })?;
     out.flush()?;
-    progress.finish();
-    tally.close(args)
+    close(args, &coverage, foreign, others)
 }
 
 /// A canary in an answer to a tenant that it was not made for.
@@ -227,46 +194,29 @@ struct Found {
     in_own_prompt: bool,
 }
 
-#[derive(Default)]
-struct Tally {
-    records: usize,
-    unread: usize,
-    foreign: usize,
-    others: usize,
-    broken: Vec<String>,
-}
-
-impl Tally {
-    fn close(&self, args: &ScanArgs) -> Result<Outcome> {
-        if self.records == 0 && self.broken.is_empty() {
-            return Err(failure(
-                FailureKind::NothingToAudit,
-                "no record in the logs",
-            ));
-        }
-        if !args.quiet {
-            say(&format!(
-                "{} records read, {} of them unreadable; {} canaries in answers to other tenants, \
-                 {} more where the own prompt holds them or the tenant is unknown",
-                self.records, self.unread, self.foreign, self.others
-            ));
-        }
-        if self.foreign > 0 {
-            return Ok(Outcome::Findings);
-        }
-        let mut gaps = Vec::new();
-        if self.unread > 0 {
-            gaps.push(format!("{} records could not be read", self.unread));
-        }
-        for source in &self.broken {
-            gaps.push(format!("`{source}` could not be read to its end"));
-        }
-        Ok(if gaps.is_empty() {
-            Outcome::Done
-        } else {
-            Outcome::Incomplete(gaps.join("; "))
-        })
+fn close(args: &ScanArgs, coverage: &Coverage, foreign: usize, others: usize) -> Result<Outcome> {
+    if coverage.is_empty() {
+        return Err(failure(
+            FailureKind::NothingToAudit,
+            "no record in the logs",
+        ));
     }
+    if !args.quiet {
+        say(&format!(
+            "{} records read, {} of them unreadable; {foreign} canaries in answers to other \
+             tenants, {others} more where the own prompt holds them or the tenant is unknown",
+            coverage.records, coverage.unread
+        ));
+    }
+    if foreign > 0 {
+        return Ok(Outcome::Findings);
+    }
+    let gaps = coverage.gaps();
+    Ok(if gaps.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::Incomplete(gaps.join("; "))
+    })
 }
 
 struct Look<'a> {

@@ -1,7 +1,7 @@
 //! `pentimento ingest`: the first stage of an audit alone. Every record becomes a row of the case
 //! or a reject; nothing is searched and nothing decided.
 
-use super::audit::store_failure;
+use super::audit::{add_custody, store_failure};
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
@@ -10,11 +10,10 @@ use crate::pipeline::discover::discover;
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, ProgressMode};
-use crate::settings::{Mode, Resources, load_config, size_bytes, window};
+use crate::settings::{Mode, Resources, load_config, size_bytes, window, worker_threads};
 use anyhow::{Context, Result};
 use clap::Args;
 use pentimento_store::case::CaseFolder;
-use pentimento_store::custody::{Act, ChainHead};
 use pentimento_store::manifest::{CaseManifest, CaseStatus, TableDigest, Tallies, Tool};
 use std::path::PathBuf;
 
@@ -85,7 +84,12 @@ pub fn run(args: &IngestArgs) -> Result<Outcome> {
     let key = case
         .key(args.case_key_file.as_deref(), random_key)
         .map_err(store_failure)?;
-    custody(&case, "ingest", &[("inputs", inputs.len().to_string())])?;
+    add_custody(
+        &case,
+        "ingest",
+        None,
+        &[("inputs", inputs.len().to_string())],
+    )?;
     scratch::create_folder(&case)?;
     let job = IngestJob {
         inputs: &inputs,
@@ -113,7 +117,7 @@ pub fn run(args: &IngestArgs) -> Result<Outcome> {
             case_key: key.0,
         };
         tables.push(keep_texts(&texts, &progress)?);
-        custody(&case, "texts kept", &[])?;
+        add_custody(&case, "texts kept", None, &[])?;
     }
     scratch::remove_folder(&case)?;
     let done = Done {
@@ -158,7 +162,7 @@ impl Done<'_> {
             config_blake3: self.config_blake3,
             tables: self.tables,
             tallies: tallies.clone(),
-            custody: Some(custody(case, "finished", &[("exit_code", exit)])?),
+            custody: Some(add_custody(case, "finished", None, &[("exit_code", exit)])?),
             peak_memory_bytes: peak_memory_bytes(),
             elapsed_ms: progress.elapsed().as_millis() as u64,
             ..CaseManifest::default()
@@ -179,9 +183,8 @@ impl Done<'_> {
 }
 
 fn resources(args: &IngestArgs) -> Resources {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     Resources {
-        threads: args.threads.map_or_else(cores, usize::from),
+        threads: worker_threads(args.threads.map(usize::from)),
         memory_bytes: args.memory_limit,
         block_bytes: 4 << 20,
     }
@@ -199,18 +202,4 @@ fn gap(tallies: &Tallies, sources: &[pentimento_store::rows::SourceRow]) -> Opti
             "{rejected} records rejected, {broken} sources not readable to their end"
         )),
     }
-}
-
-fn custody(case: &CaseFolder, action: &str, detail: &[(&str, String)]) -> Result<ChainHead> {
-    let act = Act {
-        time: now_rfc3339(),
-        action: action.to_string(),
-        actor: None,
-        reason: None,
-        detail: detail
-            .iter()
-            .map(|(k, v)| ((*k).to_string(), v.clone()))
-            .collect(),
-    };
-    case.add_custody(&act).map_err(store_failure)
 }

@@ -7,6 +7,7 @@ pub mod canary;
 pub mod formats;
 pub mod gate;
 pub mod ingest;
+pub mod log_pass;
 pub mod over_limit;
 pub mod query;
 pub mod report_model;

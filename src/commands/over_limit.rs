@@ -3,13 +3,12 @@
 //! The first question of an incident, answered in one pass and without a case. Prompts and answers
 //! are passed over unread wherever the format allows it.
 
+use super::log_pass::{Coverage, LogPass};
 use crate::config::Config;
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
-use crate::pipeline::discover::{Place, discover};
-use crate::pipeline::ingest::total_bytes;
-use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
-use crate::progress::{Progress, ProgressMode};
+use crate::pipeline::scan::BlockWork;
+use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
 use crate::settings::load_config;
 use anyhow::{Context, Result};
@@ -95,29 +94,14 @@ pub fn run(args: &OverLimitArgs) -> Result<Outcome> {
             "no limit is known: give --limit N, or a --config with a [[deployment]]",
         ));
     }
-    let threads = args
-        .threads
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        .max(1);
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-        .context("cannot start the worker threads")?;
-    let inputs = discover(&args.logs)?;
-    if inputs.iter().any(|i| i.place == Place::Stdin) {
-        return Err(failure(FailureKind::Usage, "over-limit reads files only"));
-    }
-    let settings = ScanSettings {
-        max_record_bytes: config.max_record_bytes,
-        max_ratio: config.max_ratio,
-        zone: config.zone.clone(),
-        year: config.year,
-        block_bytes: BLOCK_BYTES,
-        blocks_in_flight: threads,
-        stdin_copy: PathBuf::new(),
-    };
-    let progress = Progress::new(args.progress, args.quiet);
-    progress.stage("over limit", total_bytes(&inputs, &settings.stdin_copy));
+    let logs = LogPass::open(
+        &args.logs,
+        &config,
+        args.threads,
+        BLOCK_BYTES,
+        "over-limit reads files only",
+        (args.progress, args.quiet),
+    )?;
     let work = Look {
         config: &config,
         limit: args.limit,
@@ -125,29 +109,16 @@ pub fn run(args: &OverLimitArgs) -> Result<Outcome> {
     let mut tally = Tally::default();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     header(args.format, &mut out)?;
-    for input in &inputs {
-        let end = scan_source(
-            input,
-            &settings,
-            false,
-            &progress,
-            &work,
-            |block, looked| {
-                tally.add(&looked, block);
-                for mut hit in looked.hits {
-                    hit.source.clone_from(&input.display);
-                    row(args.format, &hit, &mut out)?;
-                }
-                Ok(())
-            },
-        )?;
-        if end.broken.is_some() {
-            tally.broken.push(input.display.clone());
+    let coverage = logs.run("over limit", &work, |input, looked| {
+        tally.add(&looked);
+        for mut hit in looked.hits {
+            hit.source.clone_from(&logs.inputs[input].display);
+            row(args.format, &hit, &mut out)?;
         }
-    }
+        Ok(looked.unread)
+    })?;
     out.flush().context("cannot write to stdout")?;
-    progress.finish();
-    tally.close(args.quiet)
+    tally.close(&coverage, args.quiet)
 }
 
 struct Look<'a> {
@@ -233,25 +204,21 @@ impl Look<'_> {
 
 #[derive(Default)]
 struct Tally {
-    records: usize,
-    unread: usize,
     exchanges: usize,
     counted: usize,
     hits: usize,
-    broken: Vec<String>,
 }
 
 impl Tally {
-    fn add(&mut self, looked: &Looked, block: &Block) {
-        self.records += block.records.len() + block.rejects.len();
-        self.unread += looked.unread + block.rejects.len();
+    fn add(&mut self, looked: &Looked) {
         self.exchanges += looked.exchanges;
         self.counted += looked.counted;
         self.hits += looked.hits.len();
     }
 
-    fn close(&self, quiet: bool) -> Result<Outcome> {
-        if self.exchanges == 0 && self.unread == 0 && self.broken.is_empty() {
+    fn close(&self, coverage: &Coverage, quiet: bool) -> Result<Outcome> {
+        let mut gaps = coverage.gaps();
+        if self.exchanges == 0 && gaps.is_empty() {
             return Err(failure(
                 FailureKind::NothingToAudit,
                 "no exchange in the logs",
@@ -261,21 +228,14 @@ impl Tally {
             say(&format!(
                 "{} records read, {} unreadable; of {} exchanges {} have a token count and a limit \
                  in force; {} are at or over it and were not refused",
-                self.records, self.unread, self.exchanges, self.counted, self.hits
+                coverage.records, coverage.unread, self.exchanges, self.counted, self.hits
             ));
-        }
-        let mut gaps = Vec::new();
-        if self.unread > 0 {
-            gaps.push(format!("{} records could not be read", self.unread));
         }
         if self.counted < self.exchanges {
             let missing = self.exchanges - self.counted;
             gaps.push(format!(
                 "{missing} exchanges have no token count or no limit in force"
             ));
-        }
-        for source in &self.broken {
-            gaps.push(format!("`{source}` could not be read to its end"));
         }
         if gaps.is_empty() {
             return Ok(Outcome::Done);

@@ -3,13 +3,13 @@
 //! The snippet comes from a file or standard input, never from the command line, and reaches no
 //! output: what is printed is where its words stand.
 
+use super::log_pass::{Coverage, LogPass};
 use crate::clock::random_key;
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
-use crate::pipeline::discover::{Input, Place, discover};
-use crate::pipeline::ingest::total_bytes;
-use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
-use crate::progress::{Progress, ProgressMode};
+use crate::pipeline::discover::Input;
+use crate::pipeline::scan::BlockWork;
+use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
 use crate::settings::load_config;
 use anyhow::{Context, Result};
@@ -25,6 +25,8 @@ use std::path::PathBuf;
 
 /// Hits kept at most; a snippet that more exchanges hold is a stock phrase.
 const MOST_HITS: usize = 100_000;
+/// Bytes of a block of records.
+const BLOCK_BYTES: usize = 4 << 20;
 /// Longest snippet read.
 const MOST_SNIPPET_BYTES: u64 = 16 << 20;
 
@@ -104,61 +106,39 @@ pub fn run(args: &TraceArgs) -> Result<Outcome> {
         args.assume_timezone.as_deref(),
     )?;
     let trace = snippet(args)?;
-    let threads = args
-        .threads
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        .max(1);
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-        .context("cannot start the worker threads")?;
-    let inputs = discover(&args.logs)?;
-    if inputs.iter().any(|i| i.place == Place::Stdin) {
-        return Err(failure(
-            FailureKind::Usage,
-            "trace reads its logs from files: standard input is kept for --text-file -",
-        ));
-    }
-    let settings = ScanSettings {
-        max_record_bytes: config.max_record_bytes,
-        max_ratio: config.max_ratio,
-        zone: config.zone.clone(),
-        year: config.year,
-        block_bytes: 4 << 20,
-        blocks_in_flight: threads,
-        stdin_copy: PathBuf::new(),
-    };
-    let progress = Progress::new(args.progress, args.quiet);
-    progress.stage("trace", total_bytes(&inputs, &settings.stdin_copy));
-    let mut tally = Tally::default();
+    let logs = LogPass::open(
+        &args.logs,
+        &config,
+        args.threads,
+        BLOCK_BYTES,
+        "trace reads its logs from files: standard input is kept for --text-file -",
+        (args.progress, args.quiet),
+    )?;
     let mut hits = Vec::new();
-    for (number, input) in inputs.iter().enumerate() {
-        let work = Look {
-            trace: &trace,
-            input: number,
-            config: &config,
-        };
-        let end = scan_source(input, &settings, false, &progress, &work, |block, out| {
-            tally.records += block.records.len() + block.rejects.len();
-            tally.unread += out.unread + block.rejects.len();
-            hits.extend(out.hits);
-            keep_earliest(&mut hits, &mut tally.dropped);
-            Ok(())
-        })?;
-        if end.broken.is_some() {
-            tally.broken.push(input.display.clone());
-        }
-    }
-    progress.finish();
-    if tally.records == 0 && tally.broken.is_empty() {
+    let mut dropped = 0;
+    let work = Look {
+        trace: &trace,
+        config: &config,
+    };
+    let coverage = logs.run("trace", &work, |input, out| {
+        hits.extend(out.hits.into_iter().map(|hit| Hit { input, ..hit }));
+        keep_earliest(&mut hits, &mut dropped);
+        Ok(out.unread)
+    })?;
+    if coverage.is_empty() {
         return Err(failure(
             FailureKind::NothingToAudit,
             "no record in the logs",
         ));
     }
     hits.sort_by_key(order);
-    print(args, &inputs, &hits)?;
-    Ok(tally.close(args, hits.len(), trace.tokens()))
+    print(args, &logs.inputs, &hits)?;
+    Ok(close(
+        args,
+        &coverage,
+        (hits.len(), dropped),
+        trace.tokens(),
+    ))
 }
 
 fn snippet(args: &TraceArgs) -> Result<Trace> {
@@ -219,43 +199,32 @@ fn keep_earliest(hits: &mut Vec<Hit>, dropped: &mut usize) {
     }
 }
 
-#[derive(Default)]
-struct Tally {
-    records: usize,
-    unread: usize,
-    dropped: usize,
-    broken: Vec<String>,
-}
-
-impl Tally {
-    fn close(&self, args: &TraceArgs, hits: usize, tokens: usize) -> Outcome {
-        if !args.quiet {
-            say(&format!(
-                "{} records read, {} of them unreadable; {hits} texts hold at least {} words in a \
-                 row of the snippet's {tokens} tokens",
-                self.records, self.unread, args.min_words
-            ));
-        }
-        let mut gaps = Vec::new();
-        if self.dropped > 0 {
-            gaps.push(format!("{} later hits are not listed", self.dropped));
-        }
-        if self.unread > 0 {
-            gaps.push(format!("{} records could not be read", self.unread));
-        }
-        for source in &self.broken {
-            gaps.push(format!("`{source}` could not be read to its end"));
-        }
-        if gaps.is_empty() {
-            return Outcome::Done;
-        }
-        Outcome::Incomplete(gaps.join("; "))
+fn close(
+    args: &TraceArgs,
+    coverage: &Coverage,
+    (hits, dropped): (usize, usize),
+    tokens: usize,
+) -> Outcome {
+    if !args.quiet {
+        say(&format!(
+            "{} records read, {} of them unreadable; {hits} texts hold at least {} words in a \
+             row of the snippet's {tokens} tokens",
+            coverage.records, coverage.unread, args.min_words
+        ));
     }
+    let mut gaps = Vec::new();
+    if dropped > 0 {
+        gaps.push(format!("{dropped} later hits are not listed"));
+    }
+    gaps.extend(coverage.gaps());
+    if gaps.is_empty() {
+        return Outcome::Done;
+    }
+    Outcome::Incomplete(gaps.join("; "))
 }
 
 struct Look<'a> {
     trace: &'a Trace,
-    input: usize,
     config: &'a crate::config::Config,
 }
 
@@ -302,7 +271,6 @@ impl Look<'_> {
         ];
         for (field, text) in fields {
             let Some(text) = text else { continue };
-            tokens.clear();
             tokenize(text, tokens);
             let mut runs = Vec::new();
             self.trace.runs(tokens, &mut runs);
@@ -312,7 +280,8 @@ impl Look<'_> {
             let tenant = self.config.tenants.choose(&e.tenant_candidates);
             hits.push(Hit {
                 time: e.t_start.or(e.t_end),
-                input: self.input,
+                // Set by who knows which input this is.
+                input: 0,
                 offset: at.0,
                 index: at.1,
                 role: e.role.map(|r| r.as_str()),
@@ -392,7 +361,7 @@ fn print(args: &TraceArgs, inputs: &[Input], hits: &[Hit]) -> Result<()> {
 fn table_line(row: &serde_json::Value) -> String {
     let cells = COLUMNS.map(|column| match &row[column] {
         serde_json::Value::Null => "-".to_string(),
-        serde_json::Value::String(text) => visible(text).replace('\t', " "),
+        serde_json::Value::String(text) => visible(text).into_owned(),
         other => other.to_string(),
     });
     cells.join("\t")
