@@ -97,10 +97,11 @@ impl Run<'_> {
         );
         let mut health = TextHealth::new(subjects(), &corpus.places);
         let scanner = self.scanner()?;
-        let owners = scanner.owners().iter();
-        let owners = owners.map(|o| corpus.tenant_number(o)).collect();
-        let key = self.job.case_key;
-        let mut canaries = CanarySearch::new(subjects(), scanner.clone(), owners, key);
+        let mut canaries = scanner.as_ref().map(|scanner| {
+            let owners = scanner.owners().iter();
+            let owners = owners.map(|o| corpus.tenant_number(o)).collect();
+            CanarySearch::new(subjects(), scanner.clone(), owners, self.job.case_key)
+        });
         let mut operators: Vec<&mut dyn AnyOperator> = vec![
             &mut count,
             &mut second_hand,
@@ -108,8 +109,8 @@ impl Run<'_> {
             &mut attribution,
             &mut health,
         ];
-        if !scanner.owners().is_empty() {
-            operators.push(&mut canaries);
+        if let Some(canaries) = &mut canaries {
+            operators.push(canaries);
         }
         self.run(&mut operators)?;
         let mut identified: Vec<_> = identifiers
@@ -118,12 +119,10 @@ impl Run<'_> {
             .iter()
             .map(|row| rows::identifier(corpus, row))
             .collect();
-        let markers = canaries.finish();
-        identified.extend(
-            markers
-                .iter()
-                .map(|row| rows::canary(corpus, &scanner, row)),
-        );
+        if let (Some(canaries), Some(scanner)) = (canaries, &scanner) {
+            let markers = canaries.finish();
+            identified.extend(markers.iter().map(|row| rows::canary(corpus, scanner, row)));
+        }
         identified.sort_by(rows::identifier_order);
         tables.push(write_table(case, identified.into_iter())?);
         let second_hand = rows::second_hand(corpus, &second_hand.finish());
@@ -180,13 +179,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The canaries that the configuration names.
-    fn scanner(&self) -> Result<Arc<Scanner>> {
-        let keys = match &self.job.config.canary_keys {
-            Some(file) => read_keys(file)?,
-            None => pentimento_core::canary::mint(&[0; 32], &[]),
-        };
-        Ok(Arc::new(Scanner::new(&keys)))
+    /// What finds the canaries that the configuration names.
+    fn scanner(&self) -> Result<Option<Arc<Scanner>>> {
+        let file = self.job.config.canary_keys.as_ref();
+        file.map(|file| Ok(Arc::new(Scanner::new(&read_keys(file)?))))
+            .transpose()
     }
 }
 

@@ -77,17 +77,17 @@ pub fn mosaic(corpus: &Corpus, row: &JointRow, score: &SpanScore) -> OverlapRow 
 
 /// The order of the table; whole spans stand before chains.
 pub fn overlap_order(a: &OverlapRow, b: &OverlapRow) -> Ordering {
-    let key = |r: &OverlapRow| {
+    fn key(r: &OverlapRow) -> impl Ord + '_ {
         (
-            r.exchange_id.clone(),
-            r.field.clone(),
+            r.exchange_id.as_str(),
+            r.field.as_ref(),
             (r.response_start, r.response_end),
-            r.source_tenant.clone(),
+            r.source_tenant.as_deref(),
             r.chain_tokens,
             (r.tokens, r.source_start),
-            r.span_hmac.clone(),
+            r.span_hmac.as_str(),
         )
-    };
+    }
     key(a).cmp(&key(b))
 }
 
@@ -218,15 +218,15 @@ pub fn canary(corpus: &Corpus, scanner: &Scanner, row: &Marked) -> IdentifierRow
 
 /// The order of the table.
 pub fn identifier_order(a: &IdentifierRow, b: &IdentifierRow) -> Ordering {
-    let key = |r: &IdentifierRow| {
+    fn key(r: &IdentifierRow) -> impl Ord + '_ {
         (
-            r.exchange_id.clone(),
-            r.field.clone(),
+            r.exchange_id.as_str(),
+            r.field.as_ref(),
             (r.response_start, r.response_end),
-            r.pattern.clone(),
-            r.value_hmac.clone(),
+            r.pattern.as_str(),
+            r.value_hmac.as_str(),
         )
-    };
+    }
     key(a).cmp(&key(b))
 }
 
