@@ -2,21 +2,11 @@
 -- title: an identifier that one other tenant alone had sent stands in a response
 -- severity: column
 -- disclosure: column
--- needs: identifiers, exchanges, exposed_calls, findings
+-- needs: identifiers, exchanges, exposed_calls, findings, cache_askers
 -- version: 1
 -- why: nobody guesses an account, a key or an address; who has it from neither prompt nor history
 --      was shown it
-WITH askers AS (
-    -- Who had sent the prompt of a cache hit, and since when.
-    SELECT e.prompt_hmac, e.tenant, MIN(e.t_start) AS first_time
-    FROM exchanges AS e
-    WHERE e.tenant IS NOT NULL
-        AND EXISTS (
-            SELECT 1 FROM exchanges AS h WHERE h.cache_hit AND h.prompt_hmac = e.prompt_hmac
-        )
-    GROUP BY e.prompt_hmac, e.tenant
-),
-eligible AS (
+WITH eligible AS (
     SELECT
         i.exchange_id,
         i.source_exchange_id,
@@ -45,7 +35,7 @@ eligible AS (
     FROM identifiers AS i
     JOIN exchanges AS e ON e.exchange_id = i.exchange_id
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
-    LEFT JOIN askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = i.source_tenant
+    LEFT JOIN cache_askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = i.source_tenant
     WHERE e.in_window
         AND i.kind <> 'canary'
         AND NOT i.in_own_prompt

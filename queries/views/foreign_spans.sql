@@ -1,23 +1,13 @@
 -- id: foreign_spans
 -- title: overlap rows that count as foreign text, with the disclosure each one supports
--- needs: overlaps, exchanges, exposed_calls
+-- needs: overlaps, exchanges, exposed_calls, cache_askers
 -- keep: rows
 -- version: 2
 -- why: one independent carrier, twelve words, and a direction in time; all else is shared text.
 --      Outside the known exposure the passage must also be improbable under the traffic beyond what
 --      the own prompt accounts for (40 bits), and the questions must differ: models say the same
 --      things to the same question. Counts over fewer than 500 exchanges say too little for that
-WITH askers AS (
-    -- Who had sent the prompt of a cache hit, and since when.
-    SELECT e.prompt_hmac, e.tenant, MIN(e.t_start) AS first_time
-    FROM exchanges AS e
-    WHERE e.tenant IS NOT NULL
-        AND EXISTS (
-            SELECT 1 FROM exchanges AS h WHERE h.cache_hit AND h.prompt_hmac = e.prompt_hmac
-        )
-    GROUP BY e.prompt_hmac, e.tenant
-),
-held AS (
+WITH held AS (
     -- Since when a tenant has had text in the memory of a process.
     SELECT share_group, tenant, MIN(t_start) AS first_time
     FROM exchanges
@@ -66,7 +56,7 @@ eligible AS (
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
     LEFT JOIN held AS m ON m.share_group = e.share_group AND m.tenant = o.source_tenant
     CROSS JOIN traffic AS w
-    LEFT JOIN askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = o.source_tenant
+    LEFT JOIN cache_askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = o.source_tenant
     WHERE e.in_window
         AND o.novel_weight >= 24
         AND o.carriers = 1
