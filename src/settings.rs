@@ -3,6 +3,7 @@
 use crate::config::{Config, duration_us, moment_us, zone};
 use crate::outcome::{FailureKind, failure};
 use crate::pipeline::collect::Window;
+use crate::pipeline::narrow::Asked;
 use crate::progress::ProgressMode;
 use anyhow::Result;
 use pentimento_core::canary::CanaryKeys;
@@ -11,10 +12,10 @@ use std::path::{Path, PathBuf};
 /// Which responses are searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// Every response.
+    /// Every response, or those over the limit where `--full-within` leaves no time for more.
     #[default]
     Auto,
-    /// Only responses that a trigger chose.
+    /// Only responses that a trigger or `--suspects` chose.
     Suspect,
     /// Every response.
     Full,
@@ -113,7 +114,7 @@ pub struct AuditSettings {
     /// Exit threshold.
     pub fail_on: FailOn,
     /// Which responses are searched.
-    pub mode: Mode,
+    pub asked: Asked,
     /// Threads and memory.
     pub resources: Resources,
     /// How progress is shown.

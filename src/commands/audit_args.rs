@@ -1,8 +1,10 @@
 //! From what was typed after `audit` to its settings.
 
 use crate::cli::AuditArgs;
+use crate::config::duration_us;
 use crate::outcome::{FailureKind, failure};
-use crate::settings::{AuditSettings, Mode, Resources, load_config, window, worker_threads};
+use crate::pipeline::narrow::{Asked, check};
+use crate::settings::{AuditSettings, Resources, load_config, window, worker_threads};
 use anyhow::Result;
 
 /// Checks the flags and reads the configuration.
@@ -43,17 +45,22 @@ pub fn resolve(args: AuditArgs) -> Result<AuditSettings> {
             "--memory-limit must be at least 64MiB",
         ));
     }
+    let full_within = args.full_within.as_deref().map(duration_us).transpose();
+    let full_within =
+        full_within.map_err(|e| failure(FailureKind::Usage, format!("--full-within: {e:#}")))?;
+    let asked = Asked {
+        mode: args.mode,
+        suspects: args.suspects,
+        full_within_s: full_within.map(|us| us as f64 / 1e6),
+    };
+    check(&asked)?;
     Ok(AuditSettings {
         logs: args.logs,
         case_dir: args.case,
         window,
         config,
         fail_on: args.fail_on,
-        mode: if args.mode == Mode::Suspect {
-            Mode::Suspect
-        } else {
-            Mode::Full
-        },
+        asked,
         resources: Resources {
             threads,
             memory_bytes: args.memory_limit,

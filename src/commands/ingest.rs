@@ -10,7 +10,7 @@ use crate::pipeline::discover::discover;
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, ProgressMode};
-use crate::settings::{Mode, Resources, load_config, size_bytes, window, worker_threads};
+use crate::settings::{Resources, load_config, size_bytes, window, worker_threads};
 use anyhow::{Context, Result};
 use clap::Args;
 use pentimento_store::case::CaseFolder;
@@ -95,7 +95,6 @@ pub fn run(args: &IngestArgs) -> Result<Outcome> {
         inputs: &inputs,
         config: &config,
         window,
-        mode: Mode::Full,
         resources,
         case: &case,
         case_key: key.0,

@@ -10,7 +10,7 @@ use super::scan::{BlockWork, ScanSettings, scan_source};
 use super::scratch;
 use crate::config::Config;
 use crate::progress::Progress;
-use crate::settings::{Mode, Resources};
+use crate::settings::Resources;
 use anyhow::{Context, Result};
 use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat};
@@ -28,8 +28,6 @@ pub struct IngestJob<'a> {
     pub config: &'a Config,
     /// Window.
     pub window: Window,
-    /// Which responses will be searched.
-    pub mode: Mode,
     /// Threads and memory.
     pub resources: Resources,
     /// Case to write into.
@@ -129,9 +127,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
         let names = (0..collector.models.len() as u32).filter_map(|n| collector.models.name(n));
         events.finish(job.config, &names.collect::<Vec<_>>())?
     };
-    let links = assemble(&mut collector, &config, job.mode, |row| {
-        Ok(writer.push(&row)?)
-    })?;
+    let links = assemble(&mut collector, &config, |row| Ok(writer.push(&row)?))?;
     let summary = writer.finish()?;
     let taken: i64 = collector.sources.iter().map(|s| s.exchanges).sum();
     anyhow::ensure!(

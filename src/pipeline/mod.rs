@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod ingest;
 pub mod intern;
 pub mod mask;
+pub mod narrow;
 pub mod open;
 pub mod operators;
 pub mod physics;

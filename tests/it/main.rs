@@ -19,4 +19,5 @@ mod second_hand;
 mod share_group;
 mod sql;
 mod stages;
+mod suspects;
 mod trace;
