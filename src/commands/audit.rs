@@ -3,6 +3,7 @@
 use super::audit_args::resolve;
 use super::report_model::{Facts, fill};
 use super::reveal::reveal;
+use super::suspects::choose;
 use crate::cli::AuditArgs;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
 use crate::fitness::{Fitness, FitnessLimits, outcome};
@@ -11,7 +12,7 @@ use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::detect::{DetectJob, detect, keep_texts};
 use crate::pipeline::discover::{Input, discover};
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest, write_table};
-use crate::pipeline::narrow::{Chosen, narrow};
+use crate::pipeline::narrow::Chosen;
 use crate::pipeline::scratch;
 use crate::progress::{Progress, ProgressMode, human_bytes};
 use crate::settings::AuditSettings;
@@ -150,18 +151,10 @@ impl Run<'_> {
 
     /// Chooses what is searched; `exchanges` may be written anew for it.
     fn narrow(&self, ingested: &Ingested, tables: &mut [TableDigest]) -> Result<Chosen> {
-        let log_bytes: i64 = ingested.sources.iter().map(|s| s.bytes_decoded).sum();
-        let chosen = narrow(
-            &self.settings.asked,
-            self.case,
-            log_bytes.max(0) as u64,
-            &self.settings.resources,
-            || self.session(),
-        )?;
-        if let Some(anew) = &chosen.exchanges {
-            for table in tables.iter_mut().filter(|t| t.name == anew.name) {
-                table.clone_from(anew);
-            }
+        let chosen = choose(self.settings, self.case, ingested, || self.session())?;
+        for anew in &chosen.exchanges {
+            let same = tables.iter_mut().find(|t| t.name == anew.name);
+            *same.context("ingest wrote no exchanges")? = anew.clone();
         }
         Ok(chosen)
     }

@@ -1,9 +1,10 @@
 //! From what was typed after `audit` to its settings.
 
+use super::suspects::check;
 use crate::cli::AuditArgs;
 use crate::config::duration_us;
 use crate::outcome::{FailureKind, failure};
-use crate::pipeline::narrow::{Asked, check};
+use crate::pipeline::narrow::Asked;
 use crate::settings::{AuditSettings, Resources, load_config, window, worker_threads};
 use anyhow::Result;
 

@@ -2,15 +2,12 @@
 //! names. What is left out reads `not_searched`, so that no answer is cleared unseen.
 
 use super::assemble::{NOT_SEARCHED, is_triggered};
-use crate::outcome::{FailureKind, failure};
 use crate::settings::{Mode, Resources};
-use crate::sql::session::CaseSession;
-use anyhow::{Context, Result};
-use arrow::array::{Array, StringArray};
+use anyhow::Result;
 use pentimento_store::case::CaseFolder;
 use pentimento_store::manifest::TableDigest;
 use pentimento_store::reader::read_rows;
-use pentimento_store::rows::{CapacityRow, EngineEventRow, ExchangeRow, RejectRow, SourceRow};
+use pentimento_store::rows::ExchangeRow;
 use pentimento_store::writer::{TableWriter, WriteOptions};
 use std::collections::HashSet;
 
@@ -62,41 +59,19 @@ impl Chosen {
     }
 }
 
-/// Fails early where the query of `--suspects` cannot run, before an hour of reading.
+/// Chooses, and where not every answer is searched writes `exchanges` anew to say so. `suspects`:
+/// ids of the exchanges that the query of `--suspects` gave.
 ///
 /// # Errors
-/// A usage failure: no query, or none that gives a text column `exchange_id`.
-pub fn check(asked: &Asked) -> Result<()> {
-    let Some(sql) = &asked.suspects else {
-        return Ok(());
-    };
-    if asked.mode == Mode::Full {
-        return Err(usage(
-            "--suspects chooses what is searched, --mode full searches everything: leave out one",
-        ));
-    }
-    let mut session = CaseSession::empty(&Default::default())?;
-    session.set_table::<ExchangeRow>(&[])?;
-    session.set_table::<CapacityRow>(&[])?;
-    session.set_table::<EngineEventRow>(&[])?;
-    session.set_table::<SourceRow>(&[])?;
-    session.set_table::<RejectRow>(&[])?;
-    listed(&mut session, sql).map(drop)
-}
-
-/// Chooses, and where not every answer is searched writes `exchanges` anew to say so.
-///
-/// # Errors
-/// A query that fails (usage), and a case that cannot be written.
+/// A case that cannot be read or written.
 pub fn narrow(
     asked: &Asked,
     case: &CaseFolder,
     log_bytes: u64,
     resources: &Resources,
-    open: impl FnOnce() -> Result<CaseSession>,
+    suspects: Option<&HashSet<String>>,
 ) -> Result<Chosen> {
-    if let Some(sql) = &asked.suspects {
-        let ids = listed(&mut open()?, sql)?;
+    if let Some(ids) = suspects {
         let why = "--suspects chose them".to_owned();
         return rewrite(case, why, |row| ids.contains(&row.exchange_id));
     }
@@ -153,29 +128,6 @@ fn count(case: &CaseFolder) -> Result<(u64, u64)> {
     Ok((searchable, triggered))
 }
 
-/// The ids that a query gives.
-fn listed(session: &mut CaseSession, sql: &str) -> Result<HashSet<String>> {
-    session.prepare_views_of(sql).map_err(bad_query)?;
-    let mut ids = HashSet::new();
-    session
-        .stream(sql, Vec::new(), |schema, batch| {
-            let column = schema
-                .index_of("exchange_id")
-                .context("it gives no column exchange_id")?;
-            let Some(batch) = batch else { return Ok(()) };
-            let ids_here = batch
-                .column(column)
-                .as_any()
-                .downcast_ref::<StringArray>()
-                .context("its column exchange_id is no text")?;
-            let known = (0..ids_here.len()).filter(|&i| ids_here.is_valid(i));
-            ids.extend(known.map(|i| ids_here.value(i).to_owned()));
-            Ok(())
-        })
-        .map_err(bad_query)?;
-    Ok(ids)
-}
-
 /// Writes `exchanges` anew; the ones that are not kept read `not_searched`.
 fn rewrite(case: &CaseFolder, why: String, keep: impl Fn(&ExchangeRow) -> bool) -> Result<Chosen> {
     let mut writer: TableWriter<ExchangeRow> = case.writer(WriteOptions::default())?;
@@ -200,12 +152,4 @@ fn rewrite(case: &CaseFolder, why: String, keep: impl Fn(&ExchangeRow) -> bool) 
         why,
         exchanges: Some(TableDigest::from(&writer.finish()?)),
     })
-}
-
-fn bad_query(error: anyhow::Error) -> anyhow::Error {
-    usage(&format!("--suspects: {error:#}"))
-}
-
-fn usage(why: &str) -> anyhow::Error {
-    failure(FailureKind::Usage, why.to_owned())
 }

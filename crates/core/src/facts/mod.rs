@@ -34,7 +34,7 @@ const DIGITS: u32 = 3;
 /// Independent facts that make a row, and their surprise in millibits.
 const PARTS: u32 = 3;
 const JOINT_MILLIBITS: u64 = 36_000;
-/// A source of up to 16 facts is an ordinary one; each doubling beyond makes any fact the likelier by
+/// A source of up to 16 facts is an ordinary one; each doubling beyond makes any fact likelier by
 /// one bit. In millibits.
 const FEW_MILLIBITS: u32 = 4_000;
 /// Facts as near as this many bytes are parts of one: first and last name, a model and its version.
