@@ -152,7 +152,7 @@ impl Run<'_> {
     /// Chooses what is searched; `exchanges` may be written anew for it.
     fn narrow(&self, ingested: &Ingested, tables: &mut [TableDigest]) -> Result<Chosen> {
         let chosen = choose(self.settings, self.case, ingested, || self.session())?;
-        for anew in &chosen.exchanges {
+        if let Some(anew) = &chosen.exchanges {
             let same = tables.iter_mut().find(|t| t.name == anew.name);
             *same.context("ingest wrote no exchanges")? = anew.clone();
         }
