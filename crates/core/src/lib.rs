@@ -12,6 +12,8 @@ pub mod engine;
 pub mod exchange;
 pub mod facts;
 pub mod format;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 pub mod health;
 pub mod identifiers;
 pub mod link;

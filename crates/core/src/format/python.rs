@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_RAW_KEY: usize = 4096;
 
 /// Reads a text of Python values.
-pub(in crate::format) struct Python<'a> {
+pub(crate) struct Python<'a> {
     text: &'a str,
     at: usize,
 }

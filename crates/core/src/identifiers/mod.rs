@@ -20,8 +20,12 @@ mod pattern;
 mod search;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod twin;
+#[cfg(any(test, feature = "fuzz"))]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a definition on made-up input, never in the program"
+)]
+pub(crate) mod twin;
 mod types;
 mod value;
 mod windows;

@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One exchange of a small corpus.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     pub subject: Subject,
     pub texts: [Option<FieldText>; 4],
 }
 
 impl Item {
-    pub(super) fn fields(&self) -> Fields<'_> {
+    pub(crate) fn fields(&self) -> Fields<'_> {
         Fields {
             prompt: self.texts[0].as_ref(),
             response: self.texts[1].as_ref(),
@@ -56,7 +56,7 @@ fn places(tokens: &Tokens, value: &[u8]) -> Option<(u32, u32)> {
 /// Occurrence of a value: time, answer, existed, rank, field, start; then who and where.
 type Key = (i64, bool, i64, u32, Field, u32);
 
-pub(super) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
+pub(crate) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
     let patterns = Patterns::builtin();
     let mut judged: BTreeMap<_, Vec<(_, Found, Vec<u8>)>> = BTreeMap::new();
     for (exchange, item) in items.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Logs made to be expensive: the work must stay linear in their length. What would be quadratic
 //! here does not end in the time that anybody waits for a test.
 
-use super::tests::fast;
 use super::twin::Item;
+use super::twin::fast;
 use super::*;
 use crate::exchange::{FieldText, Role};
 

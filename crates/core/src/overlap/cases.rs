@@ -1,6 +1,6 @@
 //! Named cases of the definition, each with the rows it must give.
 
-use super::tests::fast;
+use super::twin::fast;
 use super::twin::{self, Item};
 use super::*;
 use crate::exchange::{Border, BorderKind, FieldText, Role};

@@ -25,8 +25,12 @@ mod sequence;
 mod table;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod twin;
+#[cfg(any(test, feature = "fuzz"))]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a definition on made-up input, never in the program"
+)]
+pub(crate) mod twin;
 mod types;
 mod view;
 pub(crate) mod windows;

@@ -1,43 +1,9 @@
 //! The search against its definition: random small corpora and named cases.
 
-use super::twin::{self, Item};
+use super::twin::{self, Item, fast};
 use super::*;
 use crate::exchange::{Border, BorderKind, FieldText, Role};
 use proptest::prelude::*;
-
-/// Runs the search over items in a given order and split.
-pub(super) fn fast(
-    items: &[Item],
-    settings: &Settings,
-    (memory_bytes, room, few): (usize, usize, usize),
-    split: usize,
-) -> Outcome {
-    let subjects: Vec<Subject> = items.iter().map(|i| i.subject).collect();
-    let mut search = Search::new(subjects, settings.clone(), Limits { memory_bytes });
-    search.room = room;
-    search.few = few;
-    let mut order: Vec<usize> = (0..items.len()).collect();
-    let mut passes = 0;
-    while search.next_pass().is_some() {
-        for part in order.chunks(split.max(1)) {
-            let mut partial = Partial::default();
-            for &x in part {
-                if search.wants(x as u32) {
-                    search.scan(x as u32, &items[x].fields(), &mut partial);
-                }
-            }
-            search.absorb(partial);
-        }
-        search.end_pass();
-        if !order.is_empty() {
-            order.rotate_left(split % items.len());
-        }
-        order.reverse();
-        passes += 1;
-        assert!(passes < 10_000, "passes do not end");
-    }
-    search.finish()
-}
 
 /// Words and characters of a small alphabet, so that repeats and shared text happen.
 fn words() -> impl Strategy<Value = String> {

@@ -1,7 +1,9 @@
 //! The definition of overlaps, word for word and slowly: what the search must equal.
 
+use super::search::{Partial, Search};
 use super::types::{
-    Field, Fields, NOVEL_RANGES, Row, Settings, Subject, WINDOW_WEIGHT, existed, row_order,
+    Field, Fields, Limits, NOVEL_RANGES, Outcome, Row, Settings, Subject, WINDOW_WEIGHT, existed,
+    row_order,
 };
 use crate::exchange::{FieldText, Role};
 use crate::text::Tokens;
@@ -9,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One exchange of a small corpus.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     pub subject: Subject,
     pub texts: [Option<FieldText>; 4],
     pub prompt_truncated: bool,
@@ -17,7 +19,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    pub(super) fn fields(&self) -> Fields<'_> {
+    pub(crate) fn fields(&self) -> Fields<'_> {
         Fields {
             prompt: self.texts[0].as_ref(),
             response: self.texts[1].as_ref(),
@@ -55,7 +57,41 @@ struct Stand {
 /// A row, its tokens in the judged text, and what decides among equal ones.
 type Kept = (Row, (usize, usize), (i64, u32, Field, usize));
 
-pub(super) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
+/// Runs the search over items in a given order and split.
+pub(crate) fn fast(
+    items: &[Item],
+    settings: &Settings,
+    (memory_bytes, room, few): (usize, usize, usize),
+    split: usize,
+) -> Outcome {
+    let subjects: Vec<Subject> = items.iter().map(|i| i.subject).collect();
+    let mut search = Search::new(subjects, settings.clone(), Limits { memory_bytes });
+    search.room = room;
+    search.few = few;
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    let mut passes = 0;
+    while search.next_pass().is_some() {
+        for part in order.chunks(split.max(1)) {
+            let mut partial = Partial::default();
+            for &x in part {
+                if search.wants(x as u32) {
+                    search.scan(x as u32, &items[x].fields(), &mut partial);
+                }
+            }
+            search.absorb(partial);
+        }
+        search.end_pass();
+        if !order.is_empty() {
+            order.rotate_left(split % items.len());
+        }
+        order.reverse();
+        passes += 1;
+        assert!(passes < 10_000, "passes do not end");
+    }
+    search.finish()
+}
+
+pub(crate) fn search(items: &[Item], settings: &Settings) -> Vec<Row> {
     let corpus = Corpus {
         subjects: items.iter().map(|i| i.subject).collect(),
         tokens: items

@@ -59,19 +59,19 @@ fn of_padded(bytes: &[u8; PADDING], length: usize) -> u64 {
     weakened((product as u64 ^ (product >> 64) as u64).wrapping_mul(MIX[2]))
 }
 
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "fuzz")))]
 #[inline]
 fn weakened(hash: u64) -> u64 {
     hash
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzz"))]
 thread_local! {
     /// Bits of a hash that count: tests force collisions by having few.
     pub(crate) static KEPT: std::cell::Cell<u64> = const { std::cell::Cell::new(u64::MAX) };
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzz"))]
 fn weakened(hash: u64) -> u64 {
     hash & KEPT.get()
 }

@@ -11,10 +11,14 @@ mod masks;
 mod skim;
 mod tokenize;
 mod tokens;
-#[cfg(test)]
-mod twin;
+#[cfg(any(test, feature = "fuzz"))]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a definition on made-up input, never in the program"
+)]
+pub(crate) mod twin;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzz"))]
 pub(crate) use hash::KEPT;
 pub use hash::hash as token_hash;
 pub(crate) use skim::Skim;

@@ -8,12 +8,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// A token as (folded text, first byte, end byte, weight), or a barrier as its cut flag.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Item {
+pub(crate) enum Item {
     Token(String, u32, u32, u8),
     Barrier(bool),
 }
 
-pub(super) fn of_tokens(tokens: &Tokens) -> Vec<Item> {
+pub(crate) fn of_tokens(tokens: &Tokens) -> Vec<Item> {
     let mut items = Vec::new();
     for at in 0..=tokens.len() {
         for b in tokens.barriers.iter().filter(|b| b.at as usize == at) {
@@ -33,7 +33,7 @@ pub(super) fn of_tokens(tokens: &Tokens) -> Vec<Item> {
     items
 }
 
-pub(super) fn tokenize(field: &FieldText) -> Vec<Item> {
+pub(crate) fn tokenize(field: &FieldText) -> Vec<Item> {
     let text = &field.text;
     let mut items = vec![Item::Barrier(false)];
     let mut from = 0;

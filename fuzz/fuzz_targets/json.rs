@@ -1,0 +1,6 @@
+//! See `crates/core/src/fuzz`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    pentimento_core::fuzz::run("json", data);
+});
