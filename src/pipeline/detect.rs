@@ -61,7 +61,7 @@ pub fn detect_among(
     if let Some(suspects) = suspects {
         corpus.judge_only(suspects);
     }
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
     let overlap = &job.config.overlap;
     let span_settings = Settings {
@@ -109,7 +109,7 @@ pub fn detect_among(
 /// As [`detect`].
 pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDigest> {
     let corpus = Corpus::read(job.case, job.inputs)?;
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     progress.stage(
         "keep text",
         total_bytes(&corpus.inputs, &settings.stdin_copy),

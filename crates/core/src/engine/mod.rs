@@ -29,6 +29,9 @@ const MAX_ID_BYTES: usize = 256;
 pub enum EventKind {
     /// Launch arguments of a process: n1 page size, n2 stated context length, tokens.
     ServerArgs,
+    /// Launch arguments as a cluster specifies them: n1 page size, n2 stated context length, n3 pool
+    /// where it is fixed, tokens.
+    PodSpec,
     /// A process came up: n1 pool, n2 window, tokens; n3 greatest number of running requests.
     Startup,
     /// The pool was allocated: n1 tokens; n2 window where the line names it.
@@ -102,6 +105,7 @@ impl EventKind {
     pub fn as_str(self) -> &'static str {
         match self {
             EventKind::ServerArgs => "server_args",
+            EventKind::PodSpec => "pod_spec",
             EventKind::Startup => "startup",
             EventKind::PoolAllocated => "pool_allocated",
             EventKind::PoolBelowWindow => "pool_below_window",

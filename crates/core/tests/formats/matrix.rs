@@ -1,8 +1,8 @@
 //! What each format can tell, seen in its samples: the tables of `docs/formats.md`.
 
-use super::{context, frame, samples};
+use super::{context, frame, joined, samples};
 use pentimento_core::exchange::{CorrelationKind, Exchange};
-use pentimento_core::format::{by_name, table};
+use pentimento_core::format::{DecodeContext, by_name, table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -68,11 +68,16 @@ fn decoded() -> BTreeMap<&'static str, Vec<Exchange>> {
             .to_string_lossy()
             .into_owned();
         let bytes = fs::read(&path).expect("a readable sample");
-        let block = frame(&bytes);
         let out = found.entry(name).or_default();
-        for span in &block.records {
-            // What the samples hold that is no exchange is told by their stored results.
-            let _ = format.decode(block.record(span), &context(&file), out);
+        for block in joined(frame(&bytes), format) {
+            let context = DecodeContext {
+                header: block.header.as_deref(),
+                ..context(&file)
+            };
+            for span in &block.records {
+                // What the samples hold that is no exchange is told by their stored results.
+                let _ = format.decode(block.record(span), &context, out);
+            }
         }
     }
     found

@@ -5,10 +5,12 @@
 //! its result does not depend on how the reader cuts the stream.
 
 mod block;
+mod join;
 mod row;
 mod value;
 
 pub use block::{Block, Broken, FrameReject, RecordSpan};
+pub use join::{JoinedRows, Joiner, MAX_HELD_BYTES, RowKey};
 
 use crate::exchange::RejectReason;
 use memchr::{memchr, memmem};
