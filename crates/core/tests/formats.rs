@@ -21,6 +21,7 @@ const FOLDERS: &[(&str, &str)] = &[
     ("sglang-json", "sglang_json"),
     ("sglang-text", "sglang_text"),
     ("sglang-metrics", "sglang_metrics"),
+    ("sglang-dump", "sglang_dump"),
     ("vllm-text", "vllm_text"),
     ("vllm-json", "vllm_json"),
     ("litellm", "litellm"),
@@ -52,6 +53,7 @@ const FOLDERS: &[(&str, &str)] = &[
     ("server-info", "server_info"),
     ("metrics", "metrics"),
     ("kubernetes", "kubernetes"),
+    ("usage-export", "usage_export"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {
@@ -192,6 +194,7 @@ fn show_event(event: &EngineEvent) -> Value {
         ("node", json!(event.node)),
         ("role", json!(event.role.map(|r| r.as_str()))),
         ("rank", json!(event.rank)),
+        ("model", json!(event.model)),
         ("engine_request_id", json!(event.engine_request_id)),
         ("bootstrap_room", json!(event.bootstrap_room)),
         ("n1", json!(event.n1)),
@@ -295,6 +298,11 @@ fn decode_all(bytes: &[u8], format: &dyn LogFormat, name: &str) -> Vec<Exchange>
     out
 }
 
+/// Whether the records of a sample are lines. JSON values may span them, and a pickle is one record.
+fn is_lined(path: &Path) -> bool {
+    path.extension().is_none_or(|e| e != "json" && e != "pkl")
+}
+
 /// Byte soup that now and then looks like a log.
 fn soup() -> impl Strategy<Value = Vec<u8>> {
     let scraps = prop::sample::select(vec![
@@ -362,7 +370,7 @@ proptest! {
     ) {
         let lined: Vec<_> = samples()
             .into_iter()
-            .filter(|(path, _)| path.extension().is_none_or(|e| e != "json"))
+            .filter(|(path, _)| is_lined(path))
             .collect();
         let (path, format) = &lined[which.index(lined.len())];
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -415,7 +423,7 @@ proptest! {
         }
         // All lines but the one that was hit give what they gave.
         let rows = frame(&bytes).header;
-        if path.extension().is_some_and(|e| e == "json") || rows != block.header {
+        if !is_lined(path) || rows != block.header {
             // Values may span lines, and rows mean nothing under another header.
             return Ok(());
         }

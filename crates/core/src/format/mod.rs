@@ -34,6 +34,7 @@ pub mod mooncake;
 pub mod native;
 pub mod openai;
 pub mod otlp;
+pub mod pickle;
 pub mod portkey;
 mod python;
 pub mod ray_serve;
@@ -45,6 +46,7 @@ pub mod sglang;
 mod stray;
 mod thin;
 pub mod time;
+pub mod usage_export;
 pub mod vertex;
 pub mod vllm;
 
@@ -161,6 +163,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &sglang::SglangJson,
         &sglang::SglangText,
         &sglang::SglangMetrics,
+        &sglang::SglangDump,
         &vllm::VllmText,
         &vllm::VllmJson,
         &litellm::Litellm,
@@ -193,6 +196,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &server_info::ServerInfo,
         &server_info::Metrics,
         &kubernetes::Kubernetes,
+        &usage_export::UsageExport,
     ]
 }
 
