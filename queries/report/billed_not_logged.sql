@@ -2,8 +2,8 @@
 -- title: what was billed against the calls that the logs hold, by interval and model
 -- needs: engine_events, exchanges
 -- version: 1
--- why: a call that was billed and is in no log was judged by nobody; large prompts are the ones that
---      gateways leave out
+-- why: a call that was billed and is in no log was judged by nobody; large prompts are the ones
+--      that gateways leave out
 WITH billed AS (
     SELECT
         kind,

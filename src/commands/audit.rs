@@ -5,6 +5,7 @@ use super::report_model::{Facts, fill};
 use super::reveal::reveal;
 use crate::cli::AuditArgs;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
+use crate::config::Config;
 use crate::fitness::{Fitness, FitnessLimits, outcome};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};

@@ -1,8 +1,9 @@
 //! Large bodies that a log keeps as objects of their own, beside the records that point at them.
 //!
-//! Bedrock writes bodies above 100 KB to `…/data/{uuid}_input.json.gz` and `…_output.json.gz`. Such
-//! an object is a source, with its digest, but its records are no calls: it is read where a record
-//! names it.
+//! Bedrock writes bodies above 100 KB to `…/data/{uuid}_input.json.gz` and `…_output.json.gz`,
+//! OpenTelemetry's uploads are `{uuid}_inputs.json`, `{uuid}_outputs.json` and
+//! `{uuid}_system_instruction.json`. Such an object is a source, with its digest, but its records
+//! are no calls: it is read where a record names it.
 
 use super::discover::{Input, Place};
 use super::open::open;
@@ -67,8 +68,8 @@ impl Bodies for BodyObjects {
     }
 }
 
-/// Whether an input is such an object, by its name: a UUID with `_input.json` or `_output.json`
-/// behind it in a folder `data`.
+/// Whether an input is such an object, by its name: a UUID and what it is of that call; Bedrock's
+/// in a folder `data`.
 pub fn is_body(input: &Input) -> bool {
     let Place::File(path) = &input.place else {
         return false;
@@ -83,13 +84,16 @@ fn is_body_path(path: &Path) -> bool {
         return false;
     };
     let name = name.strip_suffix(".gz").unwrap_or(name);
-    let stem = ["_input.json", "_output.json"]
-        .iter()
-        .find_map(|end| name.strip_suffix(end));
-    let uuid = |stem: &str| {
+    let stem = |ends: &[&str]| {
+        let found = ends.iter().find_map(|end| name.strip_suffix(end));
+        found.map(str::to_owned)
+    };
+    let bedrock = stem(&["_input.json", "_output.json"]).filter(|_| folder == "data");
+    let uploads = ["_inputs.json", "_outputs.json", "_system_instruction.json"];
+    let uuid = |stem: String| {
         stem.len() == UUID_CHARS && stem.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
     };
-    folder == "data" && stem.is_some_and(uuid)
+    bedrock.or_else(|| stem(&uploads)).is_some_and(uuid)
 }
 
 /// The format of such an object: known, and no call.
@@ -126,6 +130,9 @@ mod tests {
             (format!("logs/data/{UUID}_input.json.gz"), true),
             (format!("data/{UUID}_output.json"), true),
             (format!("logs/{UUID}_output.json"), false),
+            (format!("uploads/{UUID}_inputs.json"), true),
+            (format!("uploads/{UUID}_system_instruction.json"), true),
+            ("uploads/my_inputs.json".to_owned(), false),
             ("data/chat_input.json".to_owned(), false),
             (format!("data/{UUID}.json"), false),
             (format!("data/{UUID}_input.jsonl"), false),

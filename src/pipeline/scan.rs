@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// Settings of a pass.
 #[derive(Clone, Debug)]
@@ -143,6 +143,12 @@ pub fn scan_source<W: BlockWork>(
         .unwrap_or_default();
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel(settings.blocks_in_flight.max(1));
+    let known: Option<&'static dyn LogFormat> = is_body(input).then_some(&BodyObject as _);
+    let job = ReadJob {
+        settings,
+        digests,
+        known,
+    };
     std::thread::scope(|scope| {
         let context = DecodeContext {
             zone: settings.zone.as_ref(),
@@ -153,12 +159,6 @@ pub fn scan_source<W: BlockWork>(
             ..DecodeContext::default()
         };
         let out = Outlet::new(sender, context);
-        let known: Option<&'static dyn LogFormat> = is_body(input).then_some(&BodyObject as _);
-        let job = ReadJob {
-            settings,
-            digests,
-            known,
-        };
         let reader = scope.spawn(|| read_blocks(&path, &job, progress, &stop, out));
         let result = take_blocks(settings, &context, work, &receiver, &mut absorb);
         stop.store(true, Ordering::Relaxed);

@@ -40,7 +40,8 @@ fn ingested(lab: &Lab, case: &str, flags: &[&str]) -> BTreeMap<String, ExchangeR
     let mut arguments = vec!["ingest", &logs, "--case", &case, "--quiet"];
     arguments.extend(flags);
     let done = pentimento(&arguments);
-    assert!(done.status.success(), "{}", stderr(&done));
+    // One row of the sample is cut, which is too much for so small a log.
+    assert_eq!(done.status.code(), Some(4), "{}", stderr(&done));
     let found = rows::<ExchangeRow>(Path::new(&case)).into_iter();
     found
         .map(|row| {

@@ -213,7 +213,7 @@ fn show_event(event: &EngineEvent) -> Value {
 
 /// A record of a sample and all that it gives.
 fn show_record(block: &Block, span: &RecordSpan, format: &dyn LogFormat, path: &Path) -> Value {
-    let name = path.file_name().unwrap().to_string_lossy();
+    let name = path.file_name().expect("a file").to_string_lossy();
     let mut out = Vec::new();
     let context = DecodeContext {
         header: block.header.as_deref(),
@@ -298,7 +298,7 @@ fn decode_all(bytes: &[u8], format: &dyn LogFormat, name: &str) -> Vec<Exchange>
     out
 }
 
-/// Whether the records of a sample are lines. JSON values may span them, and a pickle is one record.
+/// Whether the records of a sample are lines. JSON values may span them; a pickle is one record.
 fn is_lined(path: &Path) -> bool {
     path.extension().is_none_or(|e| e != "json" && e != "pkl")
 }

@@ -52,7 +52,10 @@ fn pair(request: &str, response: &str) -> String {
 }
 
 const ASKED: &str = r#"{"messages":[{"role":"user","content":"how many"}]}"#;
-const ANSWERED: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"forty"},"finish_reason":"stop"}]}"#;
+const ANSWERED: &str = concat!(
+    r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"forty"},"#,
+    r#""finish_reason":"stop"}]}"#
+);
 
 #[test]
 fn engines() {
@@ -114,14 +117,17 @@ fn engines() {
 
 #[test]
 fn gateways() {
-    let marked = r#"[{"role":"user","content":"aaa... (litellm_truncated skipped 2600000 chars. note) ...zzz"}]"#;
+    let marked = concat!(
+        r#"[{"role":"user","content":"aaa... (litellm_truncated skipped 2600000 chars. note) "#,
+        r#"...zzz"}]"#
+    );
     let messages = r#"[{"role":"user","content":"how many"}]"#;
     let head = |complete: bool| {
         format!(
             r#"{{"id":"l","created_at":"2026-09-11T08:30:05Z","model":"m","provider":"p","success":true,"tokens_in":1,"tokens_out":1,"status_code":200,"request_head":"{{\"messages\":[{{\"role\":\"user\",\"content\":\"how many\"}}]}}","request_head_complete":{complete}}}"#
         )
     };
-    let helicone = r#"{"helicone_message":"fetching body from signed_url... contact engineering@helicone.ai for more information"}"#;
+    let helicone = r#"{"helicone_message":"fetching body from signed_url..."}"#;
     check(vec![
         ("marker", litellm(marked, ANSWERED, ""), (Truncated, Full)),
         (

@@ -203,9 +203,10 @@ fn layers_hold() {
 }
 
 /// Modules of core from the bottom up: each may name only those before it.
-const CORE: [&str; 23] = [
+const CORE: [&str; 24] = [
     "record",
     "exchange",
+    "estimate",
     "capacity",
     "engine",
     "threshold",

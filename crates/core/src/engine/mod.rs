@@ -29,8 +29,8 @@ const MAX_ID_BYTES: usize = 256;
 pub enum EventKind {
     /// Launch arguments of a process: n1 page size, n2 stated context length, tokens.
     ServerArgs,
-    /// Launch arguments as a cluster specifies them: n1 page size, n2 stated context length, n3 pool
-    /// where it is fixed, tokens.
+    /// Launch arguments as a cluster specifies them: n1 page size, n2 stated context length, n3
+    /// pool where it is fixed, tokens.
     PodSpec,
     /// A process came up: n1 pool, n2 window, tokens; n3 greatest number of running requests.
     Startup,

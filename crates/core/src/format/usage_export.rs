@@ -2,8 +2,8 @@
 //! how many calls there were, whoever logged them.
 //!
 //! OpenAI's usage pages hold `bucket`s with `start_time` and `end_time` in unix seconds,
-//! Anthropic's usage report `starting_at` and `ending_at`. Any other bill can be brought as lines of
-//! `{"usage_from","usage_to","model","requests","input_tokens","output_tokens"}`.
+//! Anthropic's usage report `starting_at` and `ending_at`. Any other bill can be brought as lines
+//! of `{"usage_from","usage_to","model","requests","input_tokens","output_tokens"}`.
 
 use super::json::{Fault, Json, decode_lenient};
 use super::{DecodeContext, LogFormat, envelope};

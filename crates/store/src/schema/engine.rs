@@ -35,8 +35,8 @@ table! {
         /// first rank only, so that a missing line proves nothing
         pub rank: Option<String>,
         /// What happened, such as startup, prefill_batch, length_rejected, req_time_stats,
-        /// decode_transfer_failed, context_corruption; usage_minute, usage_hour and usage_day for what
-        /// was billed from t on
+        /// decode_transfer_failed, context_corruption; usage_minute, usage_hour and usage_day for
+        /// what was billed from t on
         pub kind: Word,
         /// Model that the event is about, by its name after `[models]`; null where it names none
         pub model: Option<String>,

@@ -91,8 +91,8 @@ table! {
         pub cached_tokens: Option<i64>,
         /// Who counted the tokens: engine, provider, gateway; null where nobody did
         pub tokens_source: Option<Word>,
-        /// Tokens of the prompt estimated from its text, where its logged count is missing or cannot
-        /// be true and the whole text was there; never mixed with logged counts
+        /// Tokens of the prompt estimated from its text, where its logged count is missing or
+        /// cannot be true and the whole text was there; never mixed with logged counts
         #[unit = "tokens"]
         pub tokens_estimated: Option<i64>,
         /// How they were estimated: script-table-1 (a weight for each character by its script), or
