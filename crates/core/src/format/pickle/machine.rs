@@ -1,16 +1,28 @@
 //! The opcodes of a pickle, as far as they build values.
 
-use super::PickleError;
+use super::{PickleError, long};
 use std::borrow::Cow;
 
-/// A value, by its place in [`Machine::nodes`]. Values refer to each other, since lists grow after
-/// they are first named.
-pub(super) type Id = usize;
+/// Bytes of a pickle for each value that needs a place of its own, at least. Honest values have
+/// names, lengths and memo marks beside them; others must not fill the memory.
+const BYTES_PER_NODE: usize = 8;
 
-/// One value.
-pub(super) enum Node<'a> {
+/// Values that any pickle may have, however short.
+const FEW_NODES: usize = 4096;
+
+/// A value: a small one itself, another by its place in [`Machine::nodes`]. Values refer to each
+/// other, since lists grow after they are first named.
+#[derive(Clone, Copy)]
+pub(super) enum Id {
     Null,
     Bool(bool),
+    Int(i64),
+    Node(u32),
+}
+
+/// A value that has a place of its own.
+pub(super) enum Node<'a> {
+    /// One that is too large for 63 bits and a sign.
     Int(i128),
     Float(f64),
     Text(Cow<'a, str>),
@@ -103,11 +115,35 @@ impl<'a> Machine<'a> {
         std::str::from_utf8(line).map_err(|_| self.broken())
     }
 
-    fn push(&mut self, node: Node<'a>) -> Id {
-        let id = self.nodes.len();
+    /// Gives a value a place.
+    fn place(&mut self, node: Node<'a>) -> Step<Id> {
+        let most = self.bytes.len() / BYTES_PER_NODE + FEW_NODES;
+        if self.nodes.len() >= most {
+            return Err(PickleError::Deep);
+        }
+        let id = u32::try_from(self.nodes.len()).map_err(|_| PickleError::Deep)?;
         self.nodes.push(node);
+        Ok(Id::Node(id))
+    }
+
+    fn push(&mut self, node: Node<'a>) -> Step<()> {
+        let id = self.place(node)?;
         self.stack.push(id);
-        id
+        Ok(())
+    }
+
+    fn node(&self, id: Id) -> Option<&Node<'a>> {
+        match id {
+            Id::Node(place) => self.nodes.get(place as usize),
+            _ => None,
+        }
+    }
+
+    fn node_mut(&mut self, id: Option<Id>) -> Option<&mut Node<'a>> {
+        match id? {
+            Id::Node(place) => self.nodes.get_mut(place as usize),
+            _ => None,
+        }
     }
 
     fn pop(&mut self) -> Step<Id> {
@@ -130,32 +166,46 @@ impl<'a> Machine<'a> {
 
     /// Numbers, truth values and nothing.
     fn scalar(&mut self, op: u8) -> Step<bool> {
-        let node = match op {
-            b'N' => Node::Null,
-            0x88 => Node::Bool(true),
-            0x89 => Node::Bool(false),
-            b'K' => Node::Int(self.unsigned(1)? as i128),
-            b'M' => Node::Int(self.unsigned(2)? as i128),
-            b'J' => Node::Int(i128::from(self.unsigned(4)? as u32 as i32)),
+        let id = match op {
+            b'N' => Id::Null,
+            0x88 => Id::Bool(true),
+            0x89 => Id::Bool(false),
+            b'K' => Id::Int(self.unsigned(1)? as i64),
+            b'M' => Id::Int(self.unsigned(2)? as i64),
+            b'J' => Id::Int(i64::from(self.unsigned(4)? as u32 as i32)),
             0x8a | 0x8b => {
                 let length = self.unsigned(if op == 0x8a { 1 } else { 4 })?;
-                long(self.take(length)?)
+                let bytes = self.take(length)?;
+                self.integer(long(bytes))?
             }
             b'I' | b'L' => match self.line()?.trim_end_matches('L') {
-                "00" => Node::Bool(false),
-                "01" => Node::Bool(true),
-                digits => digits.parse().map_or(Node::Opaque, Node::Int),
+                "00" => Id::Bool(false),
+                "01" => Id::Bool(true),
+                digits => self.integer(digits.parse().ok())?,
             },
-            b'F' => Node::Float(self.line()?.parse().map_err(|_| self.broken())?),
+            b'F' => {
+                let value = self.line()?.parse().map_err(|_| self.broken())?;
+                self.place(Node::Float(value))?
+            }
             b'G' => {
                 let bytes = self.take(8)?;
                 let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| PickleError::Cut)?;
-                Node::Float(f64::from_be_bytes(bytes))
+                self.place(Node::Float(f64::from_be_bytes(bytes)))?
             }
             _ => return Ok(false),
         };
-        self.push(node);
+        self.stack.push(id);
         Ok(true)
+    }
+
+    fn integer(&mut self, value: Option<i128>) -> Step<Id> {
+        match value {
+            None => self.place(Node::Opaque),
+            Some(value) => match i64::try_from(value) {
+                Ok(small) => Ok(Id::Int(small)),
+                Err(_) => self.place(Node::Int(value)),
+            },
+        }
     }
 
     /// Texts and bytes.
@@ -166,7 +216,7 @@ impl<'a> Machine<'a> {
             0x8d | 0x8e | 0x96 => 8,
             b'V' => {
                 let line = Cow::Borrowed(self.line()?);
-                self.push(Node::Text(line));
+                self.push(Node::Text(line))?;
                 return Ok(true);
             }
             _ => return Ok(false),
@@ -178,7 +228,7 @@ impl<'a> Machine<'a> {
             // Halves of surrogate pairs are written as they are.
             _ => Node::Text(String::from_utf8_lossy(bytes)),
         };
-        self.push(node);
+        self.push(node)?;
         Ok(true)
     }
 
@@ -186,19 +236,19 @@ impl<'a> Machine<'a> {
     fn container(&mut self, op: u8) -> Step<bool> {
         match op {
             b']' | b')' | 0x8f => {
-                self.push(Node::List(Vec::new()));
+                self.push(Node::List(Vec::new()))?;
             }
             b'}' => {
-                self.push(Node::Dict(Vec::new()));
+                self.push(Node::Dict(Vec::new()))?;
             }
             b'(' => self.marks.push(self.stack.len()),
             b'l' | b't' | 0x91 => {
                 let items = self.pop_mark()?;
-                self.push(Node::List(items));
+                self.push(Node::List(items))?;
             }
             b'd' => {
                 let entries = pairs(&self.pop_mark()?);
-                self.push(Node::Dict(entries));
+                self.push(Node::Dict(entries))?;
             }
             0x85..=0x87 => {
                 let mut items = Vec::with_capacity(3);
@@ -206,7 +256,7 @@ impl<'a> Machine<'a> {
                     items.push(self.pop()?);
                 }
                 items.reverse();
-                self.push(Node::List(items));
+                self.push(Node::List(items))?;
             }
             b'a' => {
                 let item = self.pop()?;
@@ -219,11 +269,11 @@ impl<'a> Machine<'a> {
             b's' => {
                 let value = self.pop()?;
                 let key = self.pop()?;
-                self.set(&[(key, value)]);
+                self.set(&[(key, value)])?;
             }
             b'u' => {
                 let entries = pairs(&self.pop_mark()?);
-                self.set(&entries);
+                self.set(&entries)?;
             }
             _ => return Ok(false),
         }
@@ -231,32 +281,35 @@ impl<'a> Machine<'a> {
     }
 
     fn extend(&mut self, items: &[Id]) {
-        let place = self.stack.last().and_then(|&id| self.nodes.get_mut(id));
+        let top = self.stack.last().copied();
         // What is added to an object that is no list is of a class of its own: it is left out.
-        if let Some(Node::List(list)) = place {
+        if let Some(Node::List(list)) = self.node_mut(top) {
             list.extend_from_slice(items);
         }
     }
 
-    fn set(&mut self, entries: &[(Id, Id)]) {
-        let Some(&id) = self.stack.last() else { return };
-        let next = self.nodes.len();
-        match self.nodes.get_mut(id) {
-            Some(Node::Dict(dict)) => dict.extend_from_slice(entries),
+    fn set(&mut self, entries: &[(Id, Id)]) -> Step<()> {
+        let top = self.stack.last().copied();
+        let known = match self.node_mut(top) {
+            Some(Node::Dict(dict)) => {
+                dict.extend_from_slice(entries);
+                return Ok(());
+            }
             // A dictionary of a class of its own keeps its entries as its state.
-            Some(Node::Object { state, .. }) => match *state {
-                Some(known) => {
-                    if let Some(Node::Dict(dict)) = self.nodes.get_mut(known) {
-                        dict.extend_from_slice(entries);
-                    }
-                }
-                None => {
-                    *state = Some(next);
-                    self.nodes.push(Node::Dict(entries.to_vec()));
-                }
-            },
-            _ => {}
+            Some(Node::Object { state, .. }) => *state,
+            _ => return Ok(()),
+        };
+        if known.is_some() {
+            if let Some(Node::Dict(dict)) = self.node_mut(known) {
+                dict.extend_from_slice(entries);
+            }
+            return Ok(());
         }
+        let made = self.place(Node::Dict(entries.to_vec()))?;
+        if let Some(Node::Object { state, .. }) = self.node_mut(top) {
+            *state = Some(made);
+        }
+        Ok(())
     }
 
     /// What would name, call or fill something of the program. Nothing is.
@@ -265,26 +318,26 @@ impl<'a> Machine<'a> {
             b'c' => {
                 let module = self.line()?;
                 let name = self.line()?;
-                self.push(Node::Name(format!("{module}.{name}")));
+                self.push(Node::Name(format!("{module}.{name}")))?;
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                let word = |id: Id| match self.nodes.get(id) {
+                let word = |id: Id| match self.node(id) {
                     Some(Node::Text(text)) => text.as_ref(),
                     _ => "",
                 };
                 let full = format!("{}.{}", word(module), word(name));
-                self.push(Node::Name(full));
+                self.push(Node::Name(full))?;
             }
             b'R' | 0x81 => {
                 let arguments = self.pop()?;
                 let class = self.pop()?;
-                self.made(class, arguments);
+                self.made(class, arguments)?;
             }
             0x92 => {
                 let (_, arguments) = (self.pop()?, self.pop()?);
                 let class = self.pop()?;
-                self.made(class, arguments);
+                self.made(class, arguments)?;
             }
             b'o' | b'i' => {
                 if op == b'i' {
@@ -295,29 +348,29 @@ impl<'a> Machine<'a> {
                 self.push(match class {
                     Some(class) => Node::Object { class, state: None },
                     None => Node::Opaque,
-                });
+                })?;
             }
             b'b' => {
                 let built = self.pop()?;
                 let id = self.top()?;
-                if let Some(Node::Object { state, .. }) = self.nodes.get_mut(id) {
+                if let Some(Node::Object { state, .. }) = self.node_mut(Some(id)) {
                     *state = Some(built);
                 }
             }
             b'P' => {
                 self.line()?;
-                self.push(Node::Opaque);
+                self.push(Node::Opaque)?;
             }
             b'Q' => {
                 self.pop()?;
-                self.push(Node::Opaque);
+                self.push(Node::Opaque)?;
             }
             0x82..=0x84 => {
                 self.take([1, 2, 4][usize::from(op - 0x82)])?;
-                self.push(Node::Opaque);
+                self.push(Node::Opaque)?;
             }
             0x97 => {
-                self.push(Node::Opaque);
+                self.push(Node::Opaque)?;
             }
             0x98 => {}
             _ => return Ok(false),
@@ -326,12 +379,12 @@ impl<'a> Machine<'a> {
     }
 
     /// An object made of a class and arguments. A container of a known sort keeps its content.
-    fn made(&mut self, class: Id, arguments: Id) {
-        let name = match self.nodes.get(class) {
+    fn made(&mut self, class: Id, arguments: Id) -> Step<()> {
+        let name = match self.node(class) {
             Some(Node::Name(name)) => name.as_str(),
             _ => "",
         };
-        let first = match self.nodes.get(arguments) {
+        let first = match self.node(arguments) {
             Some(Node::List(items)) => items.first().copied(),
             _ => None,
         };
@@ -347,17 +400,18 @@ impl<'a> Machine<'a> {
             Some(first) if known.contains(&name) => self.stack.push(first),
             // An enum's member is its value.
             Some(first) if self.is_scalar(first) && !name.is_empty() => self.stack.push(first),
-            _ => {
-                self.push(Node::Object { class, state: None });
-            }
+            _ => self.push(Node::Object { class, state: None })?,
         }
+        Ok(())
     }
 
     fn is_scalar(&self, id: Id) -> bool {
-        matches!(
-            self.nodes.get(id),
-            Some(Node::Int(_) | Node::Float(_) | Node::Text(_) | Node::Bool(_))
-        )
+        let small = matches!(id, Id::Int(_) | Id::Bool(_));
+        small
+            || matches!(
+                self.node(id),
+                Some(Node::Int(_) | Node::Float(_) | Node::Text(_))
+            )
     }
 
     /// The memo, and what only moves or announces.
@@ -417,7 +471,7 @@ impl<'a> Machine<'a> {
     fn remember(&mut self, place: usize) -> Step<()> {
         let top = self.top()?;
         // Places are given out one by one: a far one would only fill the memory.
-        if place > self.bytes.len() {
+        if place > self.nodes.len() {
             return Err(self.broken());
         }
         if place >= self.memo.len() {
@@ -438,17 +492,4 @@ fn pairs(flat: &[Id]) -> Vec<(Id, Id)> {
     flat.chunks_exact(2)
         .filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)))
         .collect()
-}
-
-/// A number in two's complement, little end first.
-fn long(bytes: &[u8]) -> Node<'static> {
-    if bytes.len() > 16 {
-        return Node::Opaque;
-    }
-    let negative = bytes.last().is_some_and(|last| last & 0x80 != 0);
-    let mut wide = [if negative { 0xff } else { 0 }; 16];
-    for (to, from) in wide.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    Node::Int(i128::from_le_bytes(wide))
 }

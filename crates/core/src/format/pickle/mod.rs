@@ -66,10 +66,16 @@ impl<'a> Tree<'_, 'a> {
         if depth == 0 {
             return Err(PickleError::Deep);
         }
-        let nodes = self.nodes;
-        Ok(match nodes.get(id) {
-            None | Some(Node::Null | Node::Opaque) => Json::Null,
-            Some(Node::Bool(value)) => Json::Bool(*value),
+        let place = match id {
+            Id::Null => return Ok(Json::Null),
+            Id::Bool(value) => return Ok(Json::Bool(value)),
+            Id::Int(value) => {
+                return Ok(u64::try_from(value).map_or(Json::I64(value), Json::U64));
+            }
+            Id::Node(place) => place as usize,
+        };
+        Ok(match self.nodes.get(place) {
+            None | Some(Node::Opaque) => Json::Null,
             Some(Node::Int(value)) => match u64::try_from(*value) {
                 Ok(value) => Json::U64(value),
                 Err(_) => i64::try_from(*value).map_or(Json::Null, Json::I64),
@@ -93,18 +99,16 @@ impl<'a> Tree<'_, 'a> {
             Some(Node::Dict(entries)) => self.object(entries, depth)?,
             Some(Node::Object { class, state }) => match state {
                 Some(state) => self.state(*state, depth)?,
-                None => match nodes.get(*class) {
-                    // An enum's member or a bare object: its class is all that is known.
-                    Some(Node::Name(name)) => Json::Str(name.clone().into()),
-                    _ => Json::Null,
-                },
+                // A bare object: its class is all that is known.
+                None => self.json(*class, depth - 1)?,
             },
         })
     }
 
     /// The attributes of an object: a dictionary, or a pair of one and the slots.
     fn state(&mut self, state: Id, depth: u32) -> Result<Json<'a>, PickleError> {
-        if let Some(Node::List(pair)) = self.nodes.get(state)
+        if let Id::Node(place) = state
+            && let Some(Node::List(pair)) = self.nodes.get(place as usize)
             && let [plain, slots] = pair.as_slice()
         {
             let mut entries = Vec::new();
@@ -129,6 +133,19 @@ impl<'a> Tree<'_, 'a> {
         }
         Ok(Json::Object(out))
     }
+}
+
+/// A number in two's complement, little end first.
+fn long(bytes: &[u8]) -> Option<i128> {
+    if bytes.len() > 16 {
+        return None;
+    }
+    let negative = bytes.last().is_some_and(|last| last & 0x80 != 0);
+    let mut wide = [if negative { 0xff } else { 0 }; 16];
+    for (to, from) in wide.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    Some(i128::from_le_bytes(wide))
 }
 
 #[cfg(test)]

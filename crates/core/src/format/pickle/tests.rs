@@ -190,6 +190,14 @@ fn hostile_programs_end() {
     assert_eq!(read(itself).err(), Some(PickleError::Deep));
     let deep = [b"\x80\x04".as_slice(), &b"(".repeat(200), b".".as_slice()].concat();
     assert!(read(&deep).is_err());
+    // Each byte a list, each list in its place.
+    let lists = [
+        b"\x80\x04".as_slice(),
+        &b"]".repeat(100_000),
+        b".".as_slice(),
+    ]
+    .concat();
+    assert_eq!(read(&lists).err(), Some(PickleError::Deep));
     for (broken, error) in [
         (&b"\x80\x04"[..], PickleError::Cut),
         (b"\x80\x04X\xff\xff\xff\xff", PickleError::Cut),
