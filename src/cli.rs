@@ -121,6 +121,9 @@ pub struct AuditArgs {
     /// Zone of times that carry none, such as Europe/Berlin
     #[arg(long, value_name = "Z")]
     pub assume_timezone: Option<String>,
+    /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
+    #[arg(long, value_name = "FILE")]
+    pub private_key: Option<PathBuf>,
     /// File with the case key (64 hex digits); without it one is made beside the case
     #[arg(long, value_name = "F")]
     pub case_key_file: Option<PathBuf>,

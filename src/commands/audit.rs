@@ -6,6 +6,7 @@ use super::reveal::reveal;
 use super::suspects::choose;
 use crate::cli::AuditArgs;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
+use crate::config::Config;
 use crate::fitness::{Fitness, FitnessLimits, outcome};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
@@ -54,6 +55,9 @@ pub fn run(args: AuditArgs) -> Result<Outcome> {
         created_at,
     };
     run.custody("audit", &[("inputs", inputs.len().to_string())])?;
+    if let Some(detail) = key_detail(&settings.config) {
+        run.custody("private key used", &[detail])?;
+    }
     scratch::create_folder(&case)?;
     let ingested = ingest(
         &IngestJob {
@@ -302,6 +306,12 @@ impl Run<'_> {
             say(&line);
         }
     }
+}
+
+/// Which private keys open bodies, for the custody log: by fingerprint only.
+pub fn key_detail(config: &Config) -> Option<(&'static str, String)> {
+    let prints = config.keys.as_ref()?.fingerprints();
+    Some(("public_key_sha256", prints.join(" ")))
 }
 
 /// Writes one line of the custody log.

@@ -5,7 +5,7 @@ use crate::cli::AuditArgs;
 use crate::config::duration_us;
 use crate::outcome::{FailureKind, failure};
 use crate::pipeline::narrow::Asked;
-use crate::settings::{AuditSettings, Resources, load_config, window, worker_threads};
+use crate::settings::{AuditSettings, Resources, load_config, private_key, window, worker_threads};
 use anyhow::Result;
 
 /// Checks the flags and reads the configuration.
@@ -13,11 +13,12 @@ use anyhow::Result;
 /// # Errors
 /// Usage failures that name the flag.
 pub fn resolve(args: AuditArgs) -> Result<AuditSettings> {
-    let config = load_config(
+    let mut config = load_config(
         args.config.as_deref(),
         args.look_back.as_deref(),
         args.assume_timezone.as_deref(),
     )?;
+    config.keys = private_key(args.private_key.as_deref())?;
     let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;
     for (flag, share) in [
         ("--min-assessable", args.min_assessable),

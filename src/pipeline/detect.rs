@@ -44,7 +44,7 @@ pub struct DetectJob<'a> {
 /// An integrity failure where a source changed since ingest; and where the case cannot be written.
 pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDigest>, Stats)> {
     let corpus = Corpus::read(job.case, job.inputs)?;
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
     let overlap = &job.config.overlap;
     let span_settings = Settings {
@@ -92,7 +92,7 @@ pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDige
 /// As [`detect`].
 pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDigest> {
     let corpus = Corpus::read(job.case, job.inputs)?;
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     progress.stage(
         "keep text",
         total_bytes(&corpus.inputs, &settings.stdin_copy),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test it says where it failed")]
 
+mod bodies;
 mod canary;
 mod capacity;
 mod cli;
