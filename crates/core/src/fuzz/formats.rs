@@ -83,6 +83,8 @@ fn family(names: &[&str], data: &[u8]) {
             year: Some(2026),
             header: block.header.as_deref(),
             source_name: "a_0.log",
+            keys: None,
+            bodies: None,
         };
         for span in &block.records {
             record(format, block.record(span), &context);
