@@ -3,7 +3,7 @@
 use crate::commands;
 use crate::outcome::Outcome;
 use crate::progress::ProgressMode;
-use crate::settings::{FailOn, Mode, size_bytes};
+use crate::settings::{AssumedTime, FailOn, Mode, size_bytes};
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -109,9 +109,8 @@ pub struct AuditArgs {
     /// How far back a source may lie, such as 24h [default: 24h]
     #[arg(long, value_name = "DURATION")]
     pub look_back: Option<String>,
-    /// Zone of times that carry none, such as Europe/Berlin
-    #[arg(long, value_name = "Z")]
-    pub assume_timezone: Option<String>,
+    #[command(flatten)]
+    pub assumed: AssumedTime,
     /// File with the case key (64 hex digits); without it one is made beside the case
     #[arg(long, value_name = "F")]
     pub case_key_file: Option<PathBuf>,

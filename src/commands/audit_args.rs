@@ -13,7 +13,7 @@ pub fn resolve(args: AuditArgs) -> Result<AuditSettings> {
     let config = load_config(
         args.config.as_deref(),
         args.look_back.as_deref(),
-        args.assume_timezone.as_deref(),
+        &args.assumed,
     )?;
     let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;
     for (flag, share) in [

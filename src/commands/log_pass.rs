@@ -60,6 +60,7 @@ impl LogPass {
                 max_ratio: config.max_ratio,
                 zone: config.zone.clone(),
                 year: config.year,
+                sources: config.sources.clone(),
                 block_bytes,
                 blocks_in_flight: threads,
                 stdin_copy: PathBuf::new(),

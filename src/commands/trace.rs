@@ -11,7 +11,7 @@ use crate::pipeline::discover::Input;
 use crate::pipeline::scan::BlockWork;
 use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
-use crate::settings::load_config;
+use crate::settings::{AssumedTime, load_config};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use pentimento_core::exchange::{Exchange, FieldText};
@@ -46,9 +46,8 @@ pub struct TraceArgs {
     /// Configuration: tenants and their mapping, zone
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Zone of times that carry none
-    #[arg(long, value_name = "Z")]
-    assume_timezone: Option<String>,
+    #[command(flatten)]
+    assumed: AssumedTime,
     /// File with a case key, so that pseudonyms are those of its hashes; without it they hold for
     /// this run only
     #[arg(long, value_name = "F")]
@@ -100,11 +99,7 @@ struct Hit {
 /// # Errors
 /// Usage failures; where a source cannot be read or stdout not be written.
 pub fn run(args: &TraceArgs) -> Result<Outcome> {
-    let config = load_config(
-        args.config.as_deref(),
-        None,
-        args.assume_timezone.as_deref(),
-    )?;
+    let config = load_config(args.config.as_deref(), None, &args.assumed)?;
     let trace = snippet(args)?;
     let logs = LogPass::open(
         &args.logs,

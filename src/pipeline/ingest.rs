@@ -57,6 +57,7 @@ pub fn scan_settings(config: &Config, resources: &Resources, case: &CaseFolder) 
         max_ratio: config.max_ratio,
         zone: config.zone.clone(),
         year: config.year,
+        sources: config.sources.clone(),
         block_bytes: resources.block_bytes,
         blocks_in_flight: resources.threads,
         stdin_copy: stdin_copy(case),

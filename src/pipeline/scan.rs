@@ -6,10 +6,11 @@
 
 use super::discover::{Input, Place};
 use super::open::{StreamDigest, open};
+use crate::log_sources::{LogSources, SourceFacts};
 use crate::progress::Progress;
 use pentimento_core::exchange::{Exchange, RecordKind, RejectReason};
 use pentimento_core::format::frame::{Block, Framer};
-use pentimento_core::format::{DecodeContext, LogFormat, sniff_source};
+use pentimento_core::format::{DecodeContext, LogFormat, sniff_among};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +27,8 @@ pub struct ScanSettings {
     pub zone: Option<jiff::tz::TimeZone>,
     /// Year for times that are written without one.
     pub year: Option<i16>,
+    /// Formats and sources that are declared.
+    pub sources: LogSources,
     /// Target size of a block, in bytes.
     pub block_bytes: usize,
     /// Blocks looked at in one go.
@@ -82,8 +85,9 @@ pub trait BlockWork: Sync {
 }
 
 enum Message {
-    /// A block and the format that reads it.
-    Block(Box<Block>, &'static dyn LogFormat),
+    /// A block, the format that reads it, and the month of the first time of the source that is
+    /// written without a year.
+    Block(Box<Block>, &'static dyn LogFormat, Option<u8>),
 }
 
 /// Stands in until a format is found: every record is a reject of its own, so that a source in an
@@ -132,13 +136,17 @@ pub fn scan_source<W: BlockWork>(
         .file_name()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let facts = settings.sources.of(&input.display);
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel(settings.blocks_in_flight.max(1));
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| read_blocks(&path, settings, digests, progress, &stop, sender));
+        let reader = scope.spawn(|| {
+            let settings = (settings, &facts);
+            read_blocks(&path, settings, digests, progress, &stop, sender)
+        });
         let context = DecodeContext {
-            zone: settings.zone.as_ref(),
-            year: settings.year,
+            zone: facts.zone.as_ref().or(settings.zone.as_ref()),
+            year: facts.year.or(settings.year),
             source_name: &source_name,
             ..DecodeContext::default()
         };
@@ -165,21 +173,22 @@ fn take_blocks<W: BlockWork>(
         let mut group = Vec::with_capacity(settings.blocks_in_flight);
         while open && group.len() < settings.blocks_in_flight.max(1) {
             match receiver.recv() {
-                Ok(Message::Block(block, format)) => group.push((block, format)),
+                Ok(Message::Block(block, format, month)) => group.push((block, format, month)),
                 Err(_) => open = false,
             }
         }
         let outs: Vec<W::Out> = group
             .par_iter()
-            .map(|(block, format)| {
+            .map(|(block, format, first_month)| {
                 let context = DecodeContext {
+                    first_month: *first_month,
                     header: block.header.as_deref(),
                     ..*context
                 };
                 work.work(block, *format, &context)
             })
             .collect();
-        for ((block, _), out) in group.iter().zip(outs) {
+        for ((block, _, _), out) in group.iter().zip(outs) {
             absorb(block, out)?;
         }
     }
@@ -191,7 +200,7 @@ const SNIFF_RECORDS: usize = 64;
 
 fn read_blocks(
     path: &Path,
-    settings: &ScanSettings,
+    (settings, facts): (&ScanSettings, &SourceFacts),
     digests: bool,
     progress: &Progress,
     stop: &AtomicBool,
@@ -206,7 +215,9 @@ fn read_blocks(
     let limit = usize::try_from(settings.max_record_bytes).unwrap_or(usize::MAX);
     let mut framer = Framer::new(reader, limit);
     let mut told = 0u64;
-    let mut format: Option<&'static dyn LogFormat> = None;
+    let mut format = facts.format;
+    end.format = format.map(|f| f.name());
+    let mut first_month = None;
     while !stop.load(Ordering::Relaxed) {
         let block = framer.next_block(settings.block_bytes);
         let received = stream.received_bytes();
@@ -222,14 +233,15 @@ fn read_blocks(
             });
         }
         if format.is_none() {
-            format = sniffed(&block);
+            format = sniffed(&block, &settings.sources);
             end.format = format.map(|f| f.name());
         }
         // Junk before the first record of a known shape is rejected record by record.
-        if sender
-            .send(Message::Block(Box::new(block), format.unwrap_or(&NoFormat)))
-            .is_err()
-        {
+        let reader = format.unwrap_or(&NoFormat);
+        let mut records = block.records.iter().map(|span| block.record(span));
+        first_month = first_month.or_else(|| records.find_map(|record| reader.month(record)));
+        let message = Message::Block(Box::new(block), reader, first_month);
+        if sender.send(message).is_err() {
             break;
         }
     }
@@ -239,14 +251,14 @@ fn read_blocks(
     end
 }
 
-fn sniffed(block: &Block) -> Option<&'static dyn LogFormat> {
+fn sniffed(block: &Block, sources: &LogSources) -> Option<&'static dyn LogFormat> {
     let first: Vec<&[u8]> = block
         .records
         .iter()
         .take(SNIFF_RECORDS)
         .map(|span| block.record(span))
         .collect();
-    sniff_source(&first).ok()
+    sniff_among(&first, sources.own()).ok()
 }
 
 fn break_reason(kind: std::io::ErrorKind) -> RejectReason {
