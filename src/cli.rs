@@ -49,8 +49,10 @@ enum Command {
     Gate(commands::gate::GateArgs),
     /// List, match or check known faults of engines and gateways
     Advisories(commands::advisories::AdvisoriesArgs),
-    /// List the log formats
-    Formats,
+    /// Show a log's format, its mapping to columns, and its first exchanges without their text
+    Inspect(commands::inspect::InspectArgs),
+    /// List the log formats and what each can and cannot support
+    Formats(commands::formats::FormatsArgs),
     /// List or show the rules
     Rules(commands::rules::RulesArgs),
     /// List, show or run the named queries over a case
@@ -141,7 +143,8 @@ pub fn run() -> Result<Outcome> {
         Command::Trace(args) => commands::trace::run(&args),
         Command::Gate(args) => commands::gate::run(&args),
         Command::Advisories(args) => commands::advisories::run(&args),
-        Command::Formats => commands::formats::run(),
+        Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Formats(args) => commands::formats::run(&args),
         Command::Rules(args) => commands::rules::run(args),
         Command::Query(args) => commands::query::run(args),
     }

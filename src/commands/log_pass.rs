@@ -30,6 +30,20 @@ pub struct Coverage {
     broken: Vec<String>,
 }
 
+/// How logs are scanned where there is no case.
+pub fn scan_settings(config: &Config, threads: usize, block_bytes: usize) -> ScanSettings {
+    ScanSettings {
+        max_record_bytes: config.max_record_bytes,
+        max_ratio: config.max_ratio,
+        zone: config.zone.clone(),
+        year: config.year,
+        sources: config.sources.clone(),
+        block_bytes,
+        blocks_in_flight: threads,
+        stdin_copy: PathBuf::new(),
+    }
+}
+
 impl LogPass {
     /// Finds the logs and starts the worker threads. `no_stdin` says why standard input is none of
     /// them.
@@ -55,16 +69,7 @@ impl LogPass {
         }
         Ok(LogPass {
             inputs,
-            settings: ScanSettings {
-                max_record_bytes: config.max_record_bytes,
-                max_ratio: config.max_ratio,
-                zone: config.zone.clone(),
-                year: config.year,
-                sources: config.sources.clone(),
-                block_bytes,
-                blocks_in_flight: threads,
-                stdin_copy: PathBuf::new(),
-            },
+            settings: scan_settings(config, threads, block_bytes),
             progress: Progress::new(progress, quiet),
         })
     }

@@ -14,6 +14,7 @@ pub mod facts;
 pub mod format;
 pub mod health;
 pub mod identifiers;
+pub mod inspect;
 pub mod link;
 pub mod mosaic;
 pub mod operator;

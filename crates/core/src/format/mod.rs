@@ -12,6 +12,7 @@ pub mod body;
 pub mod burst_gpt;
 pub mod chat_sets;
 pub mod cloudflare;
+pub mod columns;
 pub mod csv;
 pub mod csv_rows;
 pub mod dynamo;
