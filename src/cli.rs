@@ -3,7 +3,7 @@
 use crate::commands;
 use crate::outcome::Outcome;
 use crate::progress::ProgressMode;
-use crate::settings::{FailOn, Mode, size_bytes};
+use crate::settings::{AssumedTime, FailOn, Mode, size_bytes};
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -49,8 +49,10 @@ enum Command {
     Gate(commands::gate::GateArgs),
     /// List, match or check known faults of engines and gateways
     Advisories(commands::advisories::AdvisoriesArgs),
-    /// List the log formats
-    Formats,
+    /// Show a log's format, its mapping to columns, and its first exchanges without their text
+    Inspect(commands::inspect::InspectArgs),
+    /// List the log formats and what each can and cannot support
+    Formats(commands::formats::FormatsArgs),
     /// List or show the rules
     Rules(commands::rules::RulesArgs),
     /// List, show or run the named queries over a case
@@ -118,9 +120,8 @@ pub struct AuditArgs {
     /// How far back a source may lie, such as 24h [default: 24h]
     #[arg(long, value_name = "DURATION")]
     pub look_back: Option<String>,
-    /// Zone of times that carry none, such as Europe/Berlin
-    #[arg(long, value_name = "Z")]
-    pub assume_timezone: Option<String>,
+    #[command(flatten)]
+    pub assumed: AssumedTime,
     /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
     #[arg(long, value_name = "FILE")]
     pub private_key: Option<PathBuf>,
@@ -154,7 +155,8 @@ pub fn run() -> Result<Outcome> {
         Command::Trace(args) => commands::trace::run(&args),
         Command::Gate(args) => commands::gate::run(&args),
         Command::Advisories(args) => commands::advisories::run(&args),
-        Command::Formats => commands::formats::run(),
+        Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Formats(args) => commands::formats::run(&args),
         Command::Rules(args) => commands::rules::run(args),
         Command::Query(args) => commands::query::run(args),
     }

@@ -1,5 +1,6 @@
 //! `pentimento.toml`: what was typed, checked and turned into values once.
 
+use crate::log_sources::{LogSources, TypedSource};
 use crate::outcome::{FailureKind, failure};
 use anyhow::{Context, Result};
 use pentimento_core::capacity::{CapacityTable, Epoch};
@@ -61,6 +62,8 @@ struct Typed {
     overlap: TypedOverlap,
     canaries: TypedCanaries,
     limits: TypedLimits,
+    format: BTreeMap<String, toml::Table>,
+    source: BTreeMap<String, TypedSource>,
 }
 
 #[derive(Deserialize)]
@@ -209,6 +212,8 @@ pub struct Config {
     pub keys: Option<Arc<BodyKeys>>,
     /// Counts tokens where nobody did.
     pub counter: Arc<dyn TokenCounter>,
+    /// Formats and sources that are declared.
+    pub sources: LogSources,
     /// Overlap settings.
     pub overlap: OverlapSettings,
     /// Key file of minted canaries.
@@ -273,13 +278,9 @@ impl Config {
             Some(text) => duration_us(text).context("[overlap] look_back")?,
             None => 24 * 3_600_000_000,
         };
-        anyhow::ensure!(
-            typed
-                .time
-                .assume_year
-                .is_none_or(|y| (1970..=9999).contains(&y)),
-            "[time] assume_year must be a year from 1970 to 9999"
-        );
+        if let Some(typed) = typed.time.assume_year {
+            year(typed).context("[time] assume_year")?;
+        }
         anyhow::ensure!(
             typed.time.clock_tolerance_ms >= 0,
             "[time] clock_tolerance_ms must not be negative"
@@ -292,6 +293,7 @@ impl Config {
             year: typed.time.assume_year,
             keys: None,
             counter: Arc::new(ScriptTable),
+            sources: LogSources::read(&typed.format, typed.source)?,
             overlap: OverlapSettings {
                 max_tenants: typed.overlap.max_tenants.unwrap_or(3),
                 store_weight: typed.overlap.store_weight.unwrap_or(16).max(12),
@@ -326,6 +328,18 @@ pub fn zone(name: &str) -> Result<jiff::tz::TimeZone> {
     jiff::tz::TimeZone::get(name).map_err(|e| {
         anyhow::anyhow!("`{name}` is no known time zone, expected e.g. Europe/Berlin: {e}")
     })
+}
+
+/// A year that times may be in.
+///
+/// # Errors
+/// Where it is none.
+pub fn year(typed: i16) -> Result<i16> {
+    anyhow::ensure!(
+        (1970..=9999).contains(&typed),
+        "{typed} is no year from 1970 to 9999"
+    );
+    Ok(typed)
 }
 
 /// A duration such as `24h`, `90m` or `2d`, in microseconds.

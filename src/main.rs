@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod fitness;
 mod gate;
+mod log_sources;
 mod messages;
 mod outcome;
 mod pipeline;

@@ -1,6 +1,6 @@
 //! What the user asked, validated once. Later code never looks at the command line again.
 
-use crate::config::{Config, duration_us, moment_us, zone};
+use crate::config::{Config, duration_us, moment_us, year, zone};
 use crate::outcome::{FailureKind, failure};
 use crate::pipeline::collect::Window;
 use crate::pipeline::narrow::Asked;
@@ -180,6 +180,18 @@ pub fn private_key(path: Option<&Path>) -> Result<Option<Arc<BodyKeys>>> {
     Ok(Some(Arc::new(keys)))
 }
 
+/// What is to be taken for times that do not say it.
+#[derive(Debug, Default, clap::Args)]
+pub struct AssumedTime {
+    /// Zone of times that carry none, such as Europe/Berlin
+    #[arg(long, value_name = "Z")]
+    assume_timezone: Option<String>,
+    /// Year of times that are written without one (vLLM): that of the first such time of each log;
+    /// a log that runs over New Year goes on in the next
+    #[arg(long, value_name = "YYYY")]
+    assume_year: Option<i16>,
+}
+
 /// Reads a configuration file, or the empty one, and lays the flags over it.
 ///
 /// # Errors
@@ -187,7 +199,7 @@ pub fn private_key(path: Option<&Path>) -> Result<Option<Arc<BodyKeys>>> {
 pub fn load_config(
     file: Option<&Path>,
     look_back: Option<&str>,
-    assume_timezone: Option<&str>,
+    assumed: &AssumedTime,
 ) -> Result<Config> {
     let mut config = match file {
         Some(path) => Config::read(path)?,
@@ -196,8 +208,11 @@ pub fn load_config(
     if let Some(text) = look_back {
         config.overlap.look_back_us = duration_us(text).map_err(|e| usage("--look-back", &e))?;
     }
-    if let Some(name) = assume_timezone {
+    if let Some(name) = &assumed.assume_timezone {
         config.zone = Some(zone(name).map_err(|e| usage("--assume-timezone", &e))?);
+    }
+    if let Some(typed) = assumed.assume_year {
+        config.year = Some(year(typed).map_err(|e| usage("--assume-year", &e))?);
     }
     Ok(config)
 }

@@ -16,7 +16,7 @@ pub fn resolve(args: AuditArgs) -> Result<AuditSettings> {
     let mut config = load_config(
         args.config.as_deref(),
         args.look_back.as_deref(),
-        args.assume_timezone.as_deref(),
+        &args.assumed,
     )?;
     config.keys = private_key(args.private_key.as_deref())?;
     let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;

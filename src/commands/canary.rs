@@ -9,7 +9,7 @@ use crate::pipeline::discover::Input;
 use crate::pipeline::scan::BlockWork;
 use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
-use crate::settings::{load_config, private_key, read_keys};
+use crate::settings::{AssumedTime, load_config, private_key, read_keys};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use pentimento_core::canary::{Hit, Scanner, mint};
@@ -62,9 +62,8 @@ struct ScanArgs {
     /// Configuration: tenants and their mapping, zone
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Zone of times that carry none
-    #[arg(long, value_name = "Z")]
-    assume_timezone: Option<String>,
+    #[command(flatten)]
+    assumed: AssumedTime,
     /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
@@ -152,11 +151,7 @@ fn write_private(path: &Path, content: &str) -> Result<()> {
 }
 
 fn run_scan(args: &ScanArgs) -> Result<Outcome> {
-    let mut config = load_config(
-        args.config.as_deref(),
-        None,
-        args.assume_timezone.as_deref(),
-    )?;
+    let mut config = load_config(args.config.as_deref(), None, &args.assumed)?;
     config.keys = private_key(args.private_key.as_deref())?;
     let scanner = Scanner::new(&read_keys(&args.keys)?);
     let logs = LogPass::open(

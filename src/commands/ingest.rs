@@ -10,7 +10,9 @@ use crate::pipeline::discover::discover;
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, ProgressMode};
-use crate::settings::{Resources, load_config, private_key, size_bytes, window, worker_threads};
+use crate::settings::{
+    AssumedTime, Resources, load_config, private_key, size_bytes, window, worker_threads,
+};
 use anyhow::{Context, Result};
 use clap::Args;
 use pentimento_store::case::CaseFolder;
@@ -38,9 +40,8 @@ pub struct IngestArgs {
     /// How far before --since exchanges are kept as sources, such as 24h [default: 24h]
     #[arg(long, value_name = "DURATION")]
     look_back: Option<String>,
-    /// Zone of times that carry none, such as Europe/Berlin
-    #[arg(long, value_name = "Z")]
-    assume_timezone: Option<String>,
+    #[command(flatten)]
+    assumed: AssumedTime,
     /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
@@ -72,7 +73,7 @@ pub fn run(args: &IngestArgs) -> Result<Outcome> {
     let mut config = load_config(
         args.config.as_deref(),
         args.look_back.as_deref(),
-        args.assume_timezone.as_deref(),
+        &args.assumed,
     )?;
     config.keys = private_key(args.private_key.as_deref())?;
     let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;

@@ -32,6 +32,22 @@ pub struct Coverage {
     broken: Vec<String>,
 }
 
+/// How logs are scanned where there is no case.
+pub fn scan_settings(config: &Config, threads: usize, block_bytes: usize) -> ScanSettings {
+    ScanSettings {
+        max_record_bytes: config.max_record_bytes,
+        max_ratio: config.max_ratio,
+        zone: config.zone.clone(),
+        year: config.year,
+        keys: config.keys.clone(),
+        bodies: Arc::default(),
+        sources: config.sources.clone(),
+        block_bytes,
+        blocks_in_flight: threads,
+        stdin_copy: PathBuf::new(),
+    }
+}
+
 impl LogPass {
     /// Finds the logs and starts the worker threads. `no_stdin` says why standard input is none of
     /// them.
@@ -61,14 +77,7 @@ impl LogPass {
             inputs,
             settings: ScanSettings {
                 bodies,
-                max_record_bytes: config.max_record_bytes,
-                max_ratio: config.max_ratio,
-                zone: config.zone.clone(),
-                year: config.year,
-                keys: config.keys.clone(),
-                block_bytes,
-                blocks_in_flight: threads,
-                stdin_copy: PathBuf::new(),
+                ..scan_settings(config, threads, block_bytes)
             },
             progress: Progress::new(progress, quiet),
         })

@@ -7,6 +7,8 @@ pub mod canary;
 pub mod formats;
 pub mod gate;
 pub mod ingest;
+pub mod inspect;
+mod inspect_text;
 pub mod log_pass;
 pub mod over_limit;
 pub mod query;

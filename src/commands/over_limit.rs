@@ -10,7 +10,7 @@ use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::scan::BlockWork;
 use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
-use crate::settings::{load_config, private_key};
+use crate::settings::{AssumedTime, load_config, private_key};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use pentimento_core::capacity::CapacityQuery;
@@ -36,9 +36,8 @@ pub struct OverLimitArgs {
     /// Limit in tokens, in place of the configured one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     limit: Option<i64>,
-    /// Zone of times that carry none
-    #[arg(long, value_name = "Z")]
-    assume_timezone: Option<String>,
+    #[command(flatten)]
+    assumed: AssumedTime,
     /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
@@ -86,11 +85,7 @@ struct Hit {
 /// # Errors
 /// Usage failures; where stdout cannot be written.
 pub fn run(args: &OverLimitArgs) -> Result<Outcome> {
-    let mut config = load_config(
-        args.config.as_deref(),
-        None,
-        args.assume_timezone.as_deref(),
-    )?;
+    let mut config = load_config(args.config.as_deref(), None, &args.assumed)?;
     config.keys = private_key(args.private_key.as_deref())?;
     if args.limit.is_none() && config.capacity.epochs().is_empty() {
         return Err(failure(

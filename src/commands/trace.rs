@@ -11,7 +11,7 @@ use crate::pipeline::discover::Input;
 use crate::pipeline::scan::BlockWork;
 use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
-use crate::settings::{load_config, private_key};
+use crate::settings::{AssumedTime, load_config, private_key};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use pentimento_core::exchange::{Exchange, FieldText};
@@ -46,9 +46,8 @@ pub struct TraceArgs {
     /// Configuration: tenants and their mapping, zone
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Zone of times that carry none
-    #[arg(long, value_name = "Z")]
-    assume_timezone: Option<String>,
+    #[command(flatten)]
+    assumed: AssumedTime,
     /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
@@ -103,11 +102,7 @@ struct Hit {
 /// # Errors
 /// Usage failures; where a source cannot be read or stdout not be written.
 pub fn run(args: &TraceArgs) -> Result<Outcome> {
-    let mut config = load_config(
-        args.config.as_deref(),
-        None,
-        args.assume_timezone.as_deref(),
-    )?;
+    let mut config = load_config(args.config.as_deref(), None, &args.assumed)?;
     config.keys = private_key(args.private_key.as_deref())?;
     let trace = snippet(args)?;
     let logs = LogPass::open(

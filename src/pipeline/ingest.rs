@@ -66,6 +66,7 @@ pub fn scan_settings(
         zone: config.zone.clone(),
         year: config.year,
         keys: config.keys.clone(),
+        sources: config.sources.clone(),
         block_bytes: resources.block_bytes,
         blocks_in_flight: resources.threads,
         stdin_copy: stdin_copy(case),

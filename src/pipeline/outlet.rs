@@ -11,6 +11,8 @@ pub(super) struct Outlet<'a> {
     sender: SyncSender<Message>,
     context: DecodeContext<'a>,
     waiting: Option<(Joiner, &'static dyn LogFormat)>,
+    /// Month of the first time that is written without a year.
+    first_month: Option<u8>,
 }
 
 impl<'a> Outlet<'a> {
@@ -20,11 +22,16 @@ impl<'a> Outlet<'a> {
             sender,
             context,
             waiting: None,
+            first_month: None,
         }
     }
 
     /// Sends a block on; false where nobody takes any more.
     pub(super) fn send(&mut self, block: Block, format: &'static dyn LogFormat) -> bool {
+        let mut records = block.records.iter().map(|span| block.record(span));
+        self.first_month = self
+            .first_month
+            .or_else(|| records.find_map(|record| format.month(record)));
         if !format.joins_rows() {
             return self.pass(block, format);
         }
@@ -53,7 +60,7 @@ impl<'a> Outlet<'a> {
     }
 
     fn pass(&self, block: Block, format: &'static dyn LogFormat) -> bool {
-        let message = Message::Block(Box::new(block), format);
+        let message = Message::Block(Box::new(block), format, self.first_month);
         self.sender.send(message).is_ok()
     }
 }

@@ -8,11 +8,12 @@ use super::bodies::{BodyObject, BodyObjects, is_body};
 use super::discover::{Input, Place};
 use super::open::{StreamDigest, open};
 use super::outlet::Outlet;
+use crate::log_sources::{LogSources, SourceFacts};
 use crate::progress::Progress;
 use pentimento_core::exchange::{Exchange, RecordKind, RejectReason};
 use pentimento_core::format::frame::{Block, Framer};
 use pentimento_core::format::sealed::BodyKeys;
-use pentimento_core::format::{DecodeContext, LogFormat, sniff_source};
+use pentimento_core::format::{DecodeContext, LogFormat, sniff_among};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct ScanSettings {
     pub keys: Option<Arc<BodyKeys>>,
     /// Bodies that are inputs of their own.
     pub bodies: Arc<BodyObjects>,
+    /// Formats and sources that are declared.
+    pub sources: LogSources,
     /// Target size of a block, in bytes.
     pub block_bytes: usize,
     /// Blocks looked at in one go.
@@ -91,8 +94,9 @@ pub trait BlockWork: Sync {
 
 /// What the reader hands to the workers.
 pub(super) enum Message {
-    /// A block and the format that reads it.
-    Block(Box<Block>, &'static dyn LogFormat),
+    /// A block, the format that reads it, and the month of the first time of the source that is
+    /// written without a year.
+    Block(Box<Block>, &'static dyn LogFormat, Option<u8>),
 }
 
 /// Stands in until a format is found: every record is a reject of its own, so that a source in an
@@ -141,6 +145,7 @@ pub fn scan_source<W: BlockWork>(
         .file_name()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let facts = settings.sources.of(&input.display);
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel(settings.blocks_in_flight.max(1));
     let known: Option<&'static dyn LogFormat> = is_body(input).then_some(&BodyObject as _);
@@ -148,11 +153,12 @@ pub fn scan_source<W: BlockWork>(
         settings,
         digests,
         known,
+        facts: &facts,
     };
     std::thread::scope(|scope| {
         let context = DecodeContext {
-            zone: settings.zone.as_ref(),
-            year: settings.year,
+            zone: facts.zone.as_ref().or(settings.zone.as_ref()),
+            year: facts.year.or(settings.year),
             keys: settings.keys.as_deref(),
             bodies: Some(&*settings.bodies),
             source_name: &source_name,
@@ -183,21 +189,22 @@ fn take_blocks<W: BlockWork>(
         let mut group = Vec::with_capacity(settings.blocks_in_flight);
         while open && group.len() < settings.blocks_in_flight.max(1) {
             match receiver.recv() {
-                Ok(Message::Block(block, format)) => group.push((block, format)),
+                Ok(Message::Block(block, format, month)) => group.push((block, format, month)),
                 Err(_) => open = false,
             }
         }
         let outs: Vec<W::Out> = group
             .par_iter()
-            .map(|(block, format)| {
+            .map(|(block, format, first_month)| {
                 let context = DecodeContext {
+                    first_month: *first_month,
                     header: block.header.as_deref(),
                     ..*context
                 };
                 work.work(block, *format, &context)
             })
             .collect();
-        for ((block, _), out) in group.iter().zip(outs) {
+        for ((block, _, _), out) in group.iter().zip(outs) {
             absorb(block, out)?;
         }
     }
@@ -213,6 +220,8 @@ struct ReadJob<'a> {
     digests: bool,
     /// Its format, where that is known before its first record.
     known: Option<&'static dyn LogFormat>,
+    /// What is declared of it.
+    facts: &'a SourceFacts,
 }
 
 fn read_blocks(
@@ -232,7 +241,7 @@ fn read_blocks(
     let limit = usize::try_from(settings.max_record_bytes).unwrap_or(usize::MAX);
     let mut framer = Framer::new(reader, limit);
     let mut told = 0u64;
-    let mut format = job.known;
+    let mut format = job.known.or(job.facts.format);
     end.format = format.map(|f| f.name());
     while !stop.load(Ordering::Relaxed) {
         let block = framer.next_block(settings.block_bytes);
@@ -249,11 +258,12 @@ fn read_blocks(
             });
         }
         if format.is_none() {
-            format = sniffed(&block);
+            format = sniffed(&block, &settings.sources);
             end.format = format.map(|f| f.name());
         }
         // Junk before the first record of a known shape is rejected record by record.
-        if !out.send(block, format.unwrap_or(&NoFormat)) {
+        let reader = format.unwrap_or(&NoFormat);
+        if !out.send(block, reader) {
             break;
         }
     }
@@ -264,14 +274,14 @@ fn read_blocks(
     end
 }
 
-fn sniffed(block: &Block) -> Option<&'static dyn LogFormat> {
+fn sniffed(block: &Block, sources: &LogSources) -> Option<&'static dyn LogFormat> {
     let first: Vec<&[u8]> = block
         .records
         .iter()
         .take(SNIFF_RECORDS)
         .map(|span| block.record(span))
         .collect();
-    sniff_source(&first).ok()
+    sniff_among(&first, sources.own()).ok()
 }
 
 fn break_reason(kind: std::io::ErrorKind) -> RejectReason {

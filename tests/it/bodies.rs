@@ -55,6 +55,7 @@ fn ingested(lab: &Lab, case: &str, flags: &[&str]) -> BTreeMap<String, ExchangeR
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one audit covers them all")]
 fn texts_are_put_together_opened_and_fetched() {
     let lab = logs();
     let key = lab.text("key.pem");

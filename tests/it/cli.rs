@@ -11,7 +11,7 @@ fn lab() -> Lab {
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [&[&str]; 15] = [
+    let commands: [&[&str]; 16] = [
         &[],
         &["audit"],
         &["ingest"],
@@ -19,6 +19,7 @@ fn every_command_explains_itself() {
         &["sql"],
         &["simulate"],
         &["formats"],
+        &["inspect"],
         &["rules"],
         &["rules", "list"],
         &["rules", "show"],

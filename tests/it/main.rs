@@ -12,6 +12,7 @@ mod gate;
 mod incident;
 mod kit;
 mod linking;
+mod mapped;
 mod no_false_green;
 mod privacy;
 mod reliability;

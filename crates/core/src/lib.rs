@@ -17,6 +17,7 @@ pub mod format;
 pub mod fuzz;
 pub mod health;
 pub mod identifiers;
+pub mod inspect;
 pub mod link;
 pub mod mosaic;
 pub mod operator;

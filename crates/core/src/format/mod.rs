@@ -13,6 +13,7 @@ pub mod body;
 pub mod burst_gpt;
 pub mod chat_sets;
 pub mod cloudflare;
+pub mod columns;
 pub mod csv;
 pub mod csv_rows;
 pub mod dynamo;
@@ -29,6 +30,7 @@ pub mod kubernetes;
 mod labels;
 pub mod langfuse;
 pub mod litellm;
+pub mod mapped;
 pub mod markers;
 pub mod mooncake;
 pub mod native;
@@ -70,6 +72,9 @@ pub struct DecodeContext<'a> {
     /// Declared year of times that are written without one; such times are dropped where neither
     /// it nor the file name gives a year.
     pub year: Option<i16>,
+    /// Month of the first time of the source that is written without a year: the declared year is
+    /// that time's.
+    pub first_month: Option<u8>,
     /// Header of the source, where it is CSV.
     pub header: Option<&'a [u8]>,
     /// File name of the source, without folders.
@@ -131,6 +136,12 @@ pub trait LogFormat: Sync + Send {
     /// The call that a record belongs to and its place in it; `None` where it stands alone.
     fn row_key(&self, record: &[u8], context: &DecodeContext<'_>) -> Option<frame::RowKey> {
         let _ = (record, context);
+        None
+    }
+
+    /// The month of a record's time, where that is written without a year.
+    fn month(&self, record: &[u8]) -> Option<u8> {
+        let _ = record;
         None
     }
 
@@ -216,32 +227,65 @@ pub enum SniffFailure {
     Unknown(usize),
 }
 
+/// How the first records of a source voted.
+pub struct Votes {
+    /// Records that voted.
+    pub records: usize,
+    /// Formats with at least one vote, the surest first: the sum of how sure each record was, 100
+    /// a record at most, and how many records were sure at all.
+    pub ranked: Vec<(&'static dyn LogFormat, u32, usize)>,
+}
+
 /// Lets the first records of a source vote for its format; records that no format knows have no
-/// vote.
-pub fn sniff_source(first_records: &[&[u8]]) -> Result<&'static dyn LogFormat, SniffFailure> {
-    let mut votes = vec![0u32; table().len()];
+/// vote. Where two are equally sure, `own` go before the table.
+pub fn vote(first_records: &[&[u8]], own: &[&'static dyn LogFormat]) -> Votes {
+    let formats: Vec<&'static dyn LogFormat> = own.iter().chain(table()).copied().collect();
+    let mut votes = vec![(0u32, 0usize); formats.len()];
     let mut bytes = 0;
-    let mut seen = 0;
+    let mut records = 0;
     for record in first_records.iter().take(SNIFF_RECORDS) {
-        for (vote, format) in votes.iter_mut().zip(table()) {
-            *vote += u32::from(format.sniff(record).min(100));
+        for ((sum, sure), format) in votes.iter_mut().zip(&formats) {
+            let vote = u32::from(format.sniff(record).min(100));
+            *sum += vote;
+            *sure += usize::from(vote > 0);
         }
-        seen += 1;
+        records += 1;
         bytes += record.len();
         if bytes > SNIFF_BYTES {
             break;
         }
     }
-    if seen == 0 {
-        return Err(SniffFailure::Empty);
+    let all = formats.into_iter().zip(votes);
+    let mut ranked: Vec<_> = all
+        .map(|(format, (sum, sure))| (format, sum, sure))
+        .filter(|(_, sum, _)| *sum > 0)
+        .collect();
+    ranked.sort_by_key(|(_, sum, _)| std::cmp::Reverse(*sum));
+    Votes { records, ranked }
+}
+
+/// The format of a source by the votes of its first records.
+///
+/// # Errors
+/// Where no record voted for any.
+pub fn sniff_source(first_records: &[&[u8]]) -> Result<&'static dyn LogFormat, SniffFailure> {
+    sniff_among(first_records, &[])
+}
+
+/// As [`sniff_source`], with formats beside those of the table.
+///
+/// # Errors
+/// Where no record voted for any.
+pub fn sniff_among(
+    first_records: &[&[u8]],
+    own: &[&'static dyn LogFormat],
+) -> Result<&'static dyn LogFormat, SniffFailure> {
+    let votes = vote(first_records, own);
+    match votes.ranked.first() {
+        Some((format, _, _)) => Ok(*format),
+        None if votes.records == 0 => Err(SniffFailure::Empty),
+        None => Err(SniffFailure::Unknown(votes.records)),
     }
-    let mut best = (0, None);
-    for (vote, format) in votes.into_iter().zip(table()) {
-        if vote > best.0 {
-            best = (vote, Some(*format));
-        }
-    }
-    best.1.ok_or(SniffFailure::Unknown(seen))
 }
 
 #[cfg(test)]

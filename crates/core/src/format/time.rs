@@ -1,9 +1,11 @@
 //! Times of records: RFC 3339, naive local times with a declared zone, and unix numbers.
 
+use super::DecodeContext;
 use super::json::Json;
 use crate::exchange::{RejectReason, TimeMicros, TimeZoneSource};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
 /// A time as read, and where its zone came from. The time is `None` where the zone is unknown.
@@ -66,6 +68,59 @@ pub fn read_text(text: &str, zone: Option<&TimeZone>) -> Result<ReadTime, Reject
     };
     let time = time.ok_or(RejectReason::InvalidField)?;
     Ok((Some(time), TimeZoneSource::Utc))
+}
+
+/// Reads a time in a spelling of strftime. Where it has no offset the declared zone holds, and
+/// where it has no year the declared one.
+pub fn read_pattern(
+    pattern: &str,
+    text: &str,
+    context: &DecodeContext<'_>,
+) -> Result<ReadTime, RejectReason> {
+    let invalid = |_| RejectReason::InvalidField;
+    let mut read = strtime::parse(pattern, text).map_err(invalid)?;
+    let mut assumed = false;
+    if read.year().is_none() {
+        let month = read.month().and_then(|m| u8::try_from(m).ok());
+        let Some(year) = month.and_then(|month| declared_year(context, month)) else {
+            return Ok((None, TimeZoneSource::Unknown));
+        };
+        read.set_year(Some(year)).map_err(invalid)?;
+        assumed = true;
+    }
+    if read.offset().is_some() {
+        let source = if assumed {
+            TimeZoneSource::Assumed
+        } else {
+            TimeZoneSource::Offset
+        };
+        let stamp = read.to_timestamp().map_err(invalid)?;
+        return in_range(stamp).map(|time| (Some(time), source));
+    }
+    let Some(zone) = context.zone else {
+        return Ok((None, TimeZoneSource::Unknown));
+    };
+    let naive = read.to_datetime().map_err(invalid)?;
+    let stamp = zone.to_ambiguous_timestamp(naive).compatible();
+    in_range(stamp.map_err(invalid)?).map(|time| (Some(time), TimeZoneSource::Assumed))
+}
+
+/// The year of a time that is written without one. The declared year is that of the first such
+/// time of the source; a source that runs over New Year goes on in the next one.
+pub fn declared_year(context: &DecodeContext<'_>, month: u8) -> Option<i16> {
+    let year = context.year?;
+    let first = context.first_month.unwrap_or(month);
+    Some(match i16::from(month) - i16::from(first) {
+        ..=-7 => year + 1,
+        // Lines of two threads around midnight may change places.
+        11 => year - 1,
+        _ => year,
+    })
+}
+
+/// Whether a time is one that every table engine can show.
+pub fn is_in_range(time: TimeMicros) -> bool {
+    RANGE.contains(&time)
 }
 
 fn in_range(stamp: Timestamp) -> Result<TimeMicros, RejectReason> {
@@ -149,6 +204,42 @@ mod tests {
     fn naive_without_zone_has_no_time() {
         let read = read_text("2026-09-01T10:30:05", None);
         assert_eq!(read, Ok((None, TimeZoneSource::Unknown)));
+    }
+
+    #[test]
+    fn a_declared_year_rolls_over() {
+        let utc = TimeZone::UTC;
+        let context = |first_month| DecodeContext {
+            zone: Some(&utc),
+            year: Some(2026),
+            first_month,
+            ..DecodeContext::default()
+        };
+        for (first, text, expected) in [
+            (Some(12), "12-31 23:59:59", "2026-12-31T23:59:59Z"),
+            (Some(12), "01-01 00:00:01", "2027-01-01T00:00:01Z"),
+            (Some(1), "12-31 23:59:59", "2025-12-31T23:59:59Z"),
+            (Some(2), "10-01 00:00:00", "2026-10-01T00:00:00Z"),
+            (Some(9), "08-31 23:59:59", "2026-08-31T23:59:59Z"),
+            (None, "01-01 00:00:00", "2026-01-01T00:00:00Z"),
+        ] {
+            let read = read_pattern("%m-%d %H:%M:%S", text, &context(first));
+            let stamp: Timestamp = expected.parse().unwrap();
+            let wanted = (Some(stamp.as_microsecond()), TimeZoneSource::Assumed);
+            assert_eq!(read, Ok(wanted), "{text}");
+        }
+        let none = DecodeContext::default();
+        let unknown = Ok((None, TimeZoneSource::Unknown));
+        assert_eq!(
+            read_pattern("%m-%d %H:%M:%S", "01-01 00:00:00", &none),
+            unknown
+        );
+        let full = read_pattern("%d.%m.%Y %H:%M:%S %z", "01.09.2026 10:30:05 +0200", &none);
+        assert_eq!(
+            full,
+            Ok((Some(1_788_251_405_000_000), TimeZoneSource::Offset))
+        );
+        assert!(read_pattern("%d.%m.%Y", "soon", &none).is_err());
     }
 
     #[test]

@@ -85,6 +85,7 @@ fn family(names: &[&str], data: &[u8]) {
             source_name: "a_0.log",
             keys: None,
             bodies: None,
+            first_month: None,
         };
         for span in &block.records {
             record(format, block.record(span), &context);

@@ -1,8 +1,10 @@
 //! What each format can tell, seen in its samples: the tables of `docs/formats.md`.
 
 use super::{context, frame, joined, samples};
-use pentimento_core::exchange::{CorrelationKind, Exchange};
-use pentimento_core::format::{DecodeContext, by_name, table};
+use pentimento_core::exchange::{CorrelationKind, Exchange, RecordKind};
+use pentimento_core::format::columns;
+use pentimento_core::format::{DecodeContext, by_name, sniff_source, table};
+use pentimento_core::inspect::{KnownFormat, known};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -116,9 +118,11 @@ fn has(exchange: &Exchange, kind: CorrelationKind) -> bool {
     exchange.correlation.iter().any(|c| c.kind == kind)
 }
 
-/// The exchanges of all samples, by format.
-fn decoded() -> BTreeMap<&'static str, Vec<Exchange>> {
+/// The exchanges of all samples, by format, and what `pentimento formats` knows of each.
+fn decoded() -> (BTreeMap<&'static str, Vec<Exchange>>, Vec<KnownFormat>) {
     let mut found: BTreeMap<&str, Vec<Exchange>> = BTreeMap::new();
+    let mut formats: BTreeMap<&str, KnownFormat> = BTreeMap::new();
+    let mut examples: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, name) in samples() {
         let format = by_name(name).expect("a format of that name");
         let file = path
@@ -128,6 +132,8 @@ fn decoded() -> BTreeMap<&'static str, Vec<Exchange>> {
             .into_owned();
         let bytes = fs::read(&path).expect("a readable sample");
         let out = found.entry(name).or_default();
+        let known = formats.entry(name).or_default();
+        known.name = name.to_owned();
         for block in joined(frame(&bytes), format) {
             let context = DecodeContext {
                 header: block.header.as_deref(),
@@ -135,11 +141,87 @@ fn decoded() -> BTreeMap<&'static str, Vec<Exchange>> {
             };
             for span in &block.records {
                 // What the samples hold that is no exchange is told by their stored results.
-                let _ = format.decode(block.record(span), &context, out);
+                let (record, before) = (block.record(span), out.len());
+                let kind = format.decode(record, &context, out);
+                known.events |= kind == Ok(RecordKind::Event);
+                let filled = |e: &Exchange| {
+                    let columns = columns::COLUMNS.iter();
+                    columns.filter(|c| (c.value)(e).is_some()).count()
+                };
+                let says = match kind {
+                    Ok(RecordKind::Exchange) => out.get(before).map(filled),
+                    Ok(RecordKind::Event) => Some(1),
+                    _ => None,
+                };
+                let told = examples.entry(name).or_default();
+                take_example(known, told, record, says, block.header.as_deref());
             }
         }
     }
-    found
+    let formats = table().iter().map(|format| {
+        let mut known = formats.remove(format.name()).unwrap_or_default();
+        known.name = format.name().to_owned();
+        describe(
+            &mut known,
+            found.get(format.name()).map_or(&[], Vec::as_slice),
+        );
+        known
+    });
+    let formats = formats.collect();
+    (found, formats)
+}
+
+/// Longest record that is kept as an example.
+const MAX_EXAMPLE: usize = 4096;
+
+/// The record that says most, of those the shortest, if alone it is known again; of CSV, the
+/// header. `told` is what the example so far says.
+fn take_example(
+    known: &mut KnownFormat,
+    told: &mut usize,
+    record: &[u8],
+    says: Option<usize>,
+    header: Option<&[u8]>,
+) {
+    let Ok(text) = std::str::from_utf8(record) else {
+        return;
+    };
+    let is_header = header == Some(record);
+    let says = match (says, header) {
+        _ if is_header => usize::MAX,
+        (Some(says), None) => says,
+        _ => return,
+    };
+    let better = says > *told || says == *told && text.len() < known.example.len();
+    let alone = sniff_source(&[record]).is_ok_and(|format| format.name() == known.name);
+    if better && alone && text.len() <= MAX_EXAMPLE {
+        (*told, known.csv) = (says, is_header);
+        known.example = text.to_owned();
+    }
+}
+
+/// Words of columns that have few.
+const WORDS: [&str; 7] = [
+    "role",
+    "t_zone",
+    "outcome",
+    "tokens_source",
+    "prompt_state",
+    "response_state",
+    "modalities",
+];
+
+fn describe(known: &mut KnownFormat, exchanges: &[Exchange]) {
+    for column in &columns::COLUMNS {
+        let values: Vec<_> = exchanges.iter().filter_map(column.value).collect();
+        if !values.is_empty() {
+            known.columns.insert(column.name.to_owned());
+        }
+        if WORDS.contains(&column.name) {
+            let words = values.iter().flat_map(|v| v.split(", ")).map(str::to_owned);
+            known.words.insert(column.name.to_owned(), words.collect());
+        }
+    }
 }
 
 fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
@@ -151,7 +233,7 @@ fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
     out.push_str("|\n");
 }
 
-fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
+fn render(decoded: &BTreeMap<&str, Vec<Exchange>>, formats: &[KnownFormat]) -> String {
     let mut out = HEAD.to_owned();
     let texts = |name: &str| {
         let all = decoded.get(name).map(Vec::as_slice).unwrap_or_default();
@@ -190,6 +272,21 @@ fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
         row(&mut out, std::iter::once(format!("`{name}`")).chain(cells));
     }
     out.push_str(
+        "\n## What can run\n\n\
+         On a log of this format alone; `pentimento formats` prints the same. Overlap,\n\
+         identifiers, attribution and text health are about the text of answers.\n\n",
+    );
+    for format in formats {
+        let (can, _) = format.tests();
+        let events = if format.events {
+            &["engine events"][..]
+        } else {
+            &[]
+        };
+        let all: Vec<&str> = can.iter().chain(events).copied().collect();
+        out.push_str(&format!("- `{}`: {}\n", format.name, all.join(", ")));
+    }
+    out.push_str(
         "\n## What cannot run\n\n\
          Overlap, attribution, identifiers and text health need the text of responses; to tell\n\
          own text from foreign one they need prompts. Without them a format still gives lengths,\n\
@@ -210,11 +307,27 @@ fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
 
 #[test]
 fn the_matrix_is_that_of_the_samples() {
-    let text = render(&decoded());
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let (exchanges, formats) = decoded();
+    let text = render(&exchanges, &formats);
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = top.join("../../docs/formats.md");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).expect("docs can be written");
+        let json = serde_json::to_string_pretty(&formats).expect("JSON");
+        let path = top.join("src/inspect/known.json");
+        fs::write(path, json + "\n").expect("data can be written");
         return;
+    }
+    assert!(
+        known() == formats,
+        "src/inspect/known.json is not what the samples give; write it anew with UPDATE_GOLDEN=1"
+    );
+    for format in &formats {
+        assert!(
+            !format.example.is_empty(),
+            "{}: no record speaks for itself",
+            format.name
+        );
     }
     let stored = fs::read_to_string(&path).unwrap_or_default();
     assert!(

@@ -43,6 +43,11 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// The month, where the year has to be declared.
+    pub fn month(&self) -> Option<u8> {
+        self.yearless.month().filter(|_| self.full.is_none())
+    }
+
     /// The time of the line.
     pub fn time(&self, context: &DecodeContext<'_>) -> Result<time::ReadTime, RejectReason> {
         match self.full {
@@ -152,10 +157,15 @@ impl Yearless {
         Some((yearless, rest.strip_prefix('[').unwrap_or(rest)))
     }
 
+    /// The month.
+    pub fn month(&self) -> Option<u8> {
+        (1..=12).contains(&self.month).then_some(self.month)
+    }
+
     /// The time in the declared year and zone.
     pub fn resolve(&self, context: &DecodeContext<'_>) -> Result<time::ReadTime, RejectReason> {
         let named = || year_of_name(context.source_name, self.month);
-        let Some(year) = context.year.or_else(named) else {
+        let Some(year) = time::declared_year(context, self.month).or_else(named) else {
             return Ok((None, TimeZoneSource::Unknown));
         };
         time::read_text(&format!("{year:04}-{}", self.text), context.zone)

@@ -58,6 +58,10 @@ impl LogFormat for VllmText {
         out.push(exchange);
         Ok(RecordKind::Exchange)
     }
+
+    fn month(&self, record: &[u8]) -> Option<u8> {
+        Line::read(&String::from_utf8_lossy(record))?.month()
+    }
 }
 
 impl LogFormat for VllmJson {
@@ -105,6 +109,15 @@ impl LogFormat for VllmJson {
         };
         out.push(exchange);
         Ok(RecordKind::Exchange)
+    }
+
+    fn month(&self, record: &[u8]) -> Option<u8> {
+        let month = decode_lenient(record, |text| {
+            let record = Json::parse(text)?;
+            let stamp = record.str_of("asctime").and_then(line::Yearless::read);
+            Ok(stamp.and_then(|(stamp, _)| stamp.month()))
+        });
+        month.ok().flatten()
     }
 }
 
