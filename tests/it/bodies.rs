@@ -18,6 +18,11 @@ fn logs() -> Lab {
     let lab = Lab::new();
     let apim = String::from_utf8(sample("sample_logs/azure-apim/llm.jsonl")).unwrap();
     lab.write("logs/apim.jsonl", &apim);
+    // The gateway's own log, which alone knows the tenant, in a file of its own.
+    let gateway = json!({"TimeGenerated": "2026-09-11T08:30:05Z", "CorrelationId": "c-2",
+        "ApimSubscriptionId": "acme-prod", "ResponseCode": 200, "BackendResponseCode": 200,
+        "BackendTime": 20, "TotalTime": 30});
+    lab.write("logs/gateway.jsonl", format!("{gateway}\n"));
     let encrypted = sample("sample_logs/cloudflare/encrypted.log");
     lab.write("logs/pushed.log", encrypted);
     lab.write("key.pem", sample("crates/core/tests/keys/logpush.pem"));
@@ -70,6 +75,10 @@ fn texts_are_put_together_opened_and_fetched() {
     assert_eq!(cut, Truncated);
     assert_eq!(states("bedrock b-10"), (Full, External));
     assert_eq!(states("cloudflare 0"), (Full, Full));
+    let (call, gateway) = (&found["azure_apim c-21171"], &found["azure_apim c-20"]);
+    assert_eq!(call.tenant.as_deref(), Some("acme-prod"));
+    assert_eq!((&call.call_id, call.delivered), (&gateway.call_id, true));
+    assert!(!gateway.delivered);
     // Nobody counted the tokens of that prompt.
     let estimated = &found["bedrock b-10"];
     assert_eq!(estimated.prompt_tokens, None);
@@ -89,7 +98,7 @@ fn texts_are_put_together_opened_and_fetched() {
         let sum = parts + rest + source.records_out_of_window;
         assert_eq!(source.records_read, sum, "{source:?}");
         match source.format.as_deref() {
-            Some("azure_apim") => {
+            Some("azure_apim") if source.path.ends_with("apim.jsonl") => {
                 let counts = (source.records_duplicate, source.records_rejected);
                 assert_eq!((source.records_read, counts), (20, (1, 1)));
             }
