@@ -92,6 +92,11 @@ fn texts_are_put_together_opened_and_fetched() {
         Some("script-table-1")
     );
     assert_eq!(found["azure_apim c-10"].tokens_estimated, None);
+    sums_hold(&lab);
+    custody_tells_of_the_key(&lab);
+}
+
+fn sums_hold(lab: &Lab) {
     for source in rows::<SourceRow>(&lab.path("case")) {
         let parts = source.records_exchange + source.records_event + source.records_other;
         let rest = source.records_rejected + source.records_duplicate;
@@ -106,6 +111,9 @@ fn texts_are_put_together_opened_and_fetched() {
             _ => {}
         }
     }
+}
+
+fn custody_tells_of_the_key(lab: &Lab) {
     let custody = fs::read_to_string(lab.path("case/custody.jsonl")).unwrap();
     let used = custody
         .lines()
@@ -114,7 +122,12 @@ fn texts_are_put_together_opened_and_fetched() {
         .unwrap();
     let print = used["detail"]["public_key_sha256"].as_str().unwrap();
     assert!(print.starts_with("bc25a364c71c9801") && print.len() == 64);
+}
 
+#[test]
+fn neither_order_nor_threads_matter_and_nothing_opens_without_its_key() {
+    let lab = logs();
+    let found = ingested(&lab, "case", &["--threads", "2"]);
     // Rows in another order are the same calls, and without the key bodies stay closed.
     let text = String::from_utf8(sample("sample_logs/azure-apim/llm.jsonl")).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
