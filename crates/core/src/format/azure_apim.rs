@@ -22,7 +22,7 @@ pub struct AzureApim;
 const GATEWAY_BODY_BYTES: usize = 8192;
 
 /// Columns that are read, in the spelling of tables; the stored logs begin them in lower case.
-const READ: [&str; 31] = [
+const READ: [&str; 30] = [
     "Time",
     "TimeGenerated",
     "CorrelationId",
@@ -52,7 +52,6 @@ const READ: [&str; 31] = [
     "ResponseBody",
     "_ResourceId",
     "ResourceId",
-    "_SubscriptionId",
     "Cache",
 ];
 
@@ -230,12 +229,12 @@ fn decode_call(rows: &[Row<'_>], context: &DecodeContext<'_>) -> Result<Vec<Exch
         get("CorrelationId"),
     );
     push_correlation(&mut base, CorrelationKind::EngineRid, get("RequestId"));
+    // Workspace and cloud subscription are the operator's: they would make one tenant of all.
     let candidates = &mut base.tenant_candidates;
     push_candidate(candidates, "subscription", get("ApimSubscriptionId"));
     push_candidate(candidates, "user", get("UserId"));
     push_candidate(candidates, "product", get("ProductId"));
     push_candidate(candidates, "ip", get("CallerIpAddress"));
-    push_candidate(candidates, "cloud_account", get("_SubscriptionId"));
     envelope::tokens(&mut base, get("PromptTokens"), get("CompletionTokens"));
     for row in rows {
         extras(&mut base, row);
