@@ -2,7 +2,7 @@
 """Fits the points of queries/views/score_points.sql on audited sets of bench/leaks.py, or prints how well they do.
 
     bench/fit_score.py SET... [--write] [--prior 0.001] [--lookalike-weight 0.2] [--ridge 1]
-                       [--false-alarms 0.0005]
+                       [--false-alarms 0.001]
 
 A SET is a folder of bench/leaks.py with its case in SET/case. Each row of the view leak_evidence (response x tenant) is
 a sample: a leak where the label says so and names that tenant. A logistic regression on piecewise linear terms, with a
@@ -27,19 +27,22 @@ TERMS = {
     "identifier_bits": [0, 20, 40, 80],
     "canary": [0, 1],
     "swap_steps": [0, 1, 2, 3, 4],
+    "swap_steps_silent": [0, 1, 2, 3, 4],
     "fits_source": [0, 1],
-    "own_prompt_silent": [0, 1],
-    "similarity_permille": [0, 100, 300, 600],
+    "similarity_permille": [0, 100, 300, 500, 1000],
     "memory": [0, 2],
     "source_astray": [0, 1],
 }
 # More evidence never counts for less, and the other way round.
 RISING = {"span_microbits", "word_microbits", "mosaic_bits", "fact_millibits", "identifier_bits", "canary", "swap_steps",
-          "fits_source", "own_prompt_silent", "memory"}
+          "fits_source", "swap_steps_silent", "memory"}
 FALLING = {"similarity_permille", "source_astray"}
 # What the sets can hardly teach is drawn towards a belief, in nats from the first knot to the last: nobody guesses a
-# canary or a long token, and a source that itself answers somebody else's question took its text, not gave it.
-BELIEFS = {"identifier_bits": 6.0, "canary": 12.0, "source_astray": -3.0}
+# canary or a long token, equal questions get equal answers, and a source that itself answers somebody else's question
+# took its text and did not give it. The steps of a swap are a chance already: one in 10,000 is 9 nats, of which a third
+# is trusted, and a third more where the own prompt explains nothing.
+BELIEFS = {"identifier_bits": 6.0, "canary": 12.0, "swap_steps": 3.0, "swap_steps_silent": 3.0,
+           "similarity_permille": -6.0, "source_astray": -3.0}
 # By judgement: what a known exposure adds to the log-odds of an answer, in thousandths of a nat. With one leak in 1,000
 # answers at large, one in five likely exposed ones is taken for a leak, and one in two proven ones.
 EXPOSURES = {"exposure_likely": 5500, "exposure_proven": 6900}
@@ -47,7 +50,7 @@ EXPOSURES = {"exposure_likely": 5500, "exposure_proven": 6900}
 
 def needs_of(text):
     line = next((line for line in text.splitlines() if line.startswith("-- needs: ")), "")
-    return [word.strip() for word in line.removeprefix("-- needs: ").split(",") if word.strip()]
+    return [word.strip() for word in line.removeprefix("-- needs: ").split(",") if word.strip() not in ("", "-")]
 
 
 def evidence(folder, name="leak_evidence"):
@@ -213,24 +216,22 @@ def points(samples, intercept, steps, prior, false_alarms):
 
 HEAD = """-- id: score_points
 -- title: what each term of the evidence weighs, piecewise linear
--- needs:
+-- needs: -
 -- version: 1
 -- why: written by `{command}`
---      over {leaks} planted leaks among {responses} responses; do not edit by hand. A term's amount
---      from low to below high gives millinats + (amount - low) * piconats / 1e9 thousandths of a nat.
---      prior: any answer; nothing: one without evidence; cut: the sum from which foreign text counts
---      outside a known exposure ({false_alarms:g} of the answers without leak reach it in those sets)
+--      over {leaks} planted leaks among {responses} responses, not by hand. An amount from low to
+--      below high gives millinats + (amount - low) * piconats / 1e9 thousandths of a nat. prior:
+--      any answer; nothing: one without evidence; cut: the sum from which foreign text counts
+--      outside a known exposure ({false_alarms:g} of the answers without leak reach it there)
 """
 
 
 def sql(lines, **facts):
     rows = []
-    for number, (term, low, high, millinats, piconats) in enumerate(lines):
-        names = [" AS " + name for name in ("term", "low", "high", "millinats", "piconats")]
-        cells = [f"'{term}'"] + [f"CAST({value} AS BIGINT)" for value in (low, high, millinats, piconats)]
-        first = "SELECT\n    " if number == 0 else "UNION ALL SELECT\n    "
-        rows.append(first + ", ".join(c + n for c, n in zip(cells[:3], names[:3])) + ",\n    "
-                    + ", ".join(c + n for c, n in zip(cells[3:], names[3:])))
+    for number, (term, *numbers) in enumerate(lines):
+        names = ("low", "high", "millinats", "piconats")
+        cells = [f"'{term}' AS term"] + [f"CAST({n} AS BIGINT) AS {name}" for n, name in zip(numbers, names)]
+        rows.append(("UNION ALL " if number else "") + "SELECT\n    " + ",\n    ".join(cells))
     return HEAD.format(**facts) + "\n".join(rows) + "\n"
 
 
@@ -241,7 +242,7 @@ def main():
     parser.add_argument("--prior", type=float, default=0.001)
     parser.add_argument("--lookalike-weight", type=float, default=0.2)
     parser.add_argument("--ridge", type=float, default=1.0)
-    parser.add_argument("--false-alarms", type=float, default=0.0005)
+    parser.add_argument("--false-alarms", type=float, default=0.001)
     options = parser.parse_args()
     samples = Samples(options.sets, options.lookalike_weight)
     intercept, steps = fit(samples.rows, options.ridge)

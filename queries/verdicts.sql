@@ -104,14 +104,6 @@ weighed AS (
     JOIN response_twins AS t ON t.twin_exchange_id = p.exchange_id
     GROUP BY t.exchange_id
 ),
-weights AS (
-    SELECT
-        MAX(CASE WHEN term = 'prior' THEN millinats END) AS prior,
-        MAX(CASE WHEN term = 'nothing' THEN millinats END) AS nothing,
-        MAX(CASE WHEN term = 'exposure_likely' THEN millinats END) AS exposure_likely,
-        MAX(CASE WHEN term = 'exposure_proven' THEN millinats END) AS exposure_proven
-    FROM score_points
-),
 judged AS (
     SELECT
         d.exchange_id,
@@ -136,11 +128,11 @@ judged AS (
             ELSE 'not_assessable'
         END AS disclosure,
         CASE
-            WHEN g.exchange_id IS NOT NULL THEN u.nothing
-            ELSE COALESCE(v.points, CASE WHEN a.assessable THEN u.nothing ELSE u.prior END)
+            WHEN g.exchange_id IS NOT NULL THEN u.millinats
+            ELSE COALESCE(v.points, CASE WHEN a.assessable THEN u.millinats ELSE w.millinats END)
                 + CASE
-                    WHEN c.exposure_rank = 2 THEN u.exposure_proven
-                    WHEN c.exposure_rank = 1 THEN u.exposure_likely
+                    WHEN c.exposure_rank = 2 THEN xp.millinats
+                    WHEN c.exposure_rank = 1 THEN xl.millinats
                     ELSE 0
                 END
         END AS points,
@@ -178,7 +170,10 @@ judged AS (
     LEFT JOIN counted AS n ON n.call_id = d.call_id
     LEFT JOIN second AS z ON z.call_id = d.call_id
     LEFT JOIN weighed AS v ON v.exchange_id = d.exchange_id
-    CROSS JOIN weights AS u
+    JOIN score_points AS u ON u.term = 'nothing'
+    JOIN score_points AS w ON w.term = 'prior'
+    JOIN score_points AS xl ON xl.term = 'exposure_likely'
+    JOIN score_points AS xp ON xp.term = 'exposure_proven'
     WHERE d.delivered AND d.in_window
 ),
 graded AS (

@@ -1,5 +1,5 @@
 -- id: control_reversed
--- title: exposed responses whose text stands in a later answer of another tenant that no trigger points at
+-- title: exposed responses whose text stands in a later answer of another tenant
 -- needs: responses, overlaps, exchanges, exposed_calls
 -- version: 1
 -- why: what comes after a response cannot be its source, so the same test with time turned round

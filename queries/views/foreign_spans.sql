@@ -5,7 +5,8 @@
 -- version: 3
 -- why: one independent carrier, twelve words, and a direction in time; all else is shared text.
 --      Outside the known exposure all evidence of that tenant in the answer must also weigh enough
---      (leak_points): models say the same things to the same question, and stock phrases to any.
+--      (leak_points), and the questions must differ: models say the same things to the same
+--      question, and stock phrases to any.
 --      Counts over fewer than 500 exchanges say too little for that
 WITH held AS (
     -- Since when a tenant has had text in the memory of a process.
@@ -73,7 +74,11 @@ eligible AS (
         AND (
             COALESCE(x.exposure_rank, 0) > 0
             OR NOT w.counted
-            OR COALESCE(p.points >= c.millinats, FALSE)
+            OR o.surprise_millibits IS NULL
+            OR (
+                COALESCE(o.prompt_similarity_permille, 0) < 500
+                AND COALESCE(p.points >= c.millinats, FALSE)
+            )
         )
         -- The gateway's cache handed over the answer to the same prompt of that tenant.
         AND NOT (COALESCE(e.cache_hit, FALSE) AND COALESCE(k.first_time < e.t_start, FALSE))

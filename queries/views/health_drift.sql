@@ -1,5 +1,5 @@
 -- id: health_drift
--- title: share of broken texts by model, node and day, against the node's week before and the other nodes
+-- title: broken texts by node and day, against its week before and other nodes
 -- needs: text_health, exchanges
 -- version: 1
 -- why: memory that goes bad on one node shows as a jump on that node only; a change of the model or

@@ -6,7 +6,12 @@
 -- why: single signals are weak outside a known exposure; what several of them say of one source
 --      tenant is weighed together (score_points), each as a plain integer
 WITH judged AS (
-    SELECT exchange_id, prompt_hmac, t_start, COALESCE(cache_hit, FALSE) AS cache_hit
+    SELECT
+        exchange_id,
+        prompt_hmac,
+        t_start,
+        response_bytes,
+        COALESCE(cache_hit, FALSE) AS cache_hit
     FROM exchanges
     WHERE in_window
 ),
@@ -17,6 +22,10 @@ spans AS (
         o.source_exchange_id,
         o.source_side,
         o.tokens,
+        -- The passage is most of the answer.
+        CASE
+            WHEN 2 * (o.response_end - o.response_start) >= j.response_bytes THEN 1 ELSE 0
+        END AS whole,
         o.surprise_millibits * (1000 - COALESCE(o.own_fit_permille, 0)) AS microbits,
         COALESCE(o.prompt_similarity_permille, 0) AS similarity,
         CASE
@@ -119,11 +128,18 @@ canaries AS (
     GROUP BY i.exchange_id, i.source_tenant
 ),
 swaps AS (
-    -- Another tenant's prompt explains the answer better than its own does.
+    -- Another tenant's prompt explains the answer better than its own does; by how many steps
+    -- beyond chance.
     SELECT
         a.exchange_id,
         a.best_tenant AS source_tenant,
-        COALESCE(a.p_value, 1.0) AS p_value,
+        CASE
+            WHEN a.p_value <= 0.0001 THEN 4
+            WHEN a.p_value <= 0.0003 THEN 3
+            WHEN a.p_value <= 0.001 THEN 2
+            WHEN a.p_value <= 0.005 THEN 1
+            ELSE 0
+        END AS steps,
         CASE WHEN a.same_node THEN 2 WHEN a.same_node IS NULL THEN 1 ELSE 0 END AS memory
     FROM attributions AS a
     JOIN judged AS j ON j.exchange_id = a.exchange_id
@@ -143,7 +159,7 @@ pairs AS (
     UNION
     SELECT exchange_id, source_tenant FROM canaries
     UNION
-    SELECT exchange_id, source_tenant FROM swaps WHERE p_value <= 0.005
+    SELECT exchange_id, source_tenant FROM swaps WHERE steps > 0
 )
 SELECT
     p.exchange_id,
@@ -156,21 +172,15 @@ SELECT
     COALESCE(f.fact_millibits, 0) AS fact_millibits,
     COALESCE(i.identifier_bits, 0) AS identifier_bits,
     COALESCE(c.canary, 0) AS canary,
-    -- By how many steps the fit to the other prompt is beyond chance.
-    CASE
-        WHEN w.p_value <= 0.0001 THEN 4
-        WHEN w.p_value <= 0.0003 THEN 3
-        WHEN w.p_value <= 0.001 THEN 2
-        WHEN w.p_value <= 0.005 THEN 1
-        ELSE 0
-    END AS swap_steps,
+    COALESCE(w.steps, 0) AS swap_steps,
+    CASE WHEN a.own_score < 0 THEN COALESCE(w.steps, 0) ELSE 0 END AS swap_steps_silent,
     CASE WHEN w.exchange_id IS NOT NULL THEN 1 ELSE 0 END AS fits_source,
-    CASE WHEN COALESCE(a.own_score, 0) < 0 THEN 1 ELSE 0 END AS own_prompt_silent,
     COALESCE(s.similarity, f.similarity, m.similarity, 0) AS similarity_permille,
     COALESCE(s.memory, m.memory, f.memory, i.memory, w.memory, 1) AS memory,
-    -- The source is itself an answer to somebody else's question, and this one is not.
+    -- The same answer, which fits this question and not that of the source: it came from there.
     CASE
         WHEN s.source_side = 'response'
+            AND s.whole = 1
             AND COALESCE(b.own_rank, 1) > 1
             AND COALESCE(a.own_rank, 2) = 1
             AND a.own_score - b.own_score >= 20000

@@ -36,8 +36,8 @@ WITH terms AS (
     SELECT
         exchange_id,
         source_tenant,
-        'own_prompt_silent' AS term,
-        CAST(own_prompt_silent AS BIGINT) AS amount
+        'swap_steps_silent' AS term,
+        CAST(swap_steps_silent AS BIGINT) AS amount
     FROM leak_evidence
     UNION ALL
     SELECT exchange_id, source_tenant, 'similarity_permille' AS term, similarity_permille AS amount
