@@ -615,7 +615,7 @@ mod tests {
     fn guessed(records: &[&str], header: Option<&str>) -> Option<Guess> {
         let sample = |record: &&'static str| Sample {
             record: record.as_bytes(),
-            header: header.map(|h| &*h.to_owned().leak()),
+            header: header.map(|h| &*h.as_bytes().to_vec().leak()),
         };
         let kept: Vec<&'static str> = records.iter().map(|r| &*r.to_string().leak()).collect();
         let samples: Vec<Sample<'_>> = kept.iter().map(sample).collect();
