@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::outcome::{FailureKind, failure};
+use crate::pipeline::archive::{Stash, Unpacking};
 use crate::pipeline::discover::{Input, Place, discover};
 use crate::pipeline::ingest::total_bytes;
 use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
@@ -49,7 +50,7 @@ impl LogPass {
             .num_threads(threads)
             .build_global()
             .context("cannot start the worker threads")?;
-        let inputs = discover(logs)?;
+        let inputs = discover(logs, config.max_ratio)?;
         if inputs.iter().any(|i| i.place == Place::Stdin) {
             return Err(failure(FailureKind::Usage, no_stdin));
         }
@@ -57,7 +58,11 @@ impl LogPass {
             inputs,
             settings: ScanSettings {
                 max_record_bytes: config.max_record_bytes,
-                max_ratio: config.max_ratio,
+                unpacking: Unpacking {
+                    max_ratio: config.max_ratio,
+                    scratch: None,
+                    stash: Stash::default(),
+                },
                 zone: config.zone.clone(),
                 year: config.year,
                 block_bytes,

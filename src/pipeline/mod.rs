@@ -1,6 +1,8 @@
 //! From logs to the tables of a case: ingest (logs to rows) and detect (logs to evidence).
 
+pub mod archive;
 pub mod assemble;
+pub mod bytes;
 pub mod calls;
 pub mod collect;
 pub mod corpus;
@@ -16,5 +18,8 @@ pub mod open;
 pub mod operators;
 pub mod physics;
 pub mod previews;
+pub mod remote;
 pub mod scan;
 pub mod scratch;
+pub mod unpack;
+pub mod watchdog;

@@ -12,6 +12,8 @@ mod incident;
 mod kit;
 mod linking;
 mod no_false_green;
+#[path = "../../src/pipeline/archive/packer.rs"]
+mod packer;
 mod privacy;
 mod reliability;
 mod reveal;
@@ -19,4 +21,6 @@ mod second_hand;
 mod share_group;
 mod sql;
 mod stages;
+mod stores;
 mod trace;
+mod wrappings;

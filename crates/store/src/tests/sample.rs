@@ -76,6 +76,8 @@ fn text_of(table: Table, column: &Column, dice: &mut Dice) -> String {
             "unreadable",
             "unknown_format",
             "ratio_limit",
+            "hang",
+            "entry_limit",
         ]),
         _ => dice.text(),
     }
