@@ -85,7 +85,9 @@ pub fn open(place: &Place, settings: &ScanSettings, digests: bool) -> Result<Ope
     };
     let opened = match place {
         // It is read for its digest only.
-        Place::Archive { .. } => reached.and_then(|r| layers(r, opening).map(Layers::as_received)),
+        Place::Archive { .. } => {
+            reached.and_then(|r| layers(r, opening).map(Layers::into_received))
+        }
         _ => reached.and_then(|r| opened(r, opening)),
     };
     opened.map_err(|error| match error.kind() {
@@ -103,7 +105,7 @@ struct Layers {
 }
 
 impl Layers {
-    fn as_received(self) -> Opened {
+    fn into_received(self) -> Opened {
         Opened {
             reader: self.raw,
             received: self.received,

@@ -43,7 +43,7 @@ pub fn zip(files: &[(&str, &[u8])], large: bool) -> Vec<u8> {
         directory.extend([45, 3]);
         directory.extend(&shared);
         directory.extend((extra.len() as u16).to_le_bytes());
-        directory.extend([0u8; 12]);
+        directory.extend([0u8; 10]);
         directory.extend((header as u32).to_le_bytes());
         directory.extend(name.as_bytes());
         directory.extend(&extra);

@@ -185,10 +185,9 @@ fn find(bytes: &SharedBytes) -> io::Result<Directory> {
         ))
     })();
     let (entries, size, offset) = small.ok_or_else(|| damaged("end record"))?;
-    if entries == 0xffff || size == u64::from(IN_ZIP64) || offset == u64::from(IN_ZIP64) {
-        if let Some(large) = find_zip64(bytes, end_at)? {
-            return Ok(large);
-        }
+    let large = entries == 0xffff || [size, offset].contains(&u64::from(IN_ZIP64));
+    if large && let Some(directory) = find_zip64(bytes, end_at)? {
+        return Ok(directory);
     }
     placed(entries, size, offset, end_at)
 }
@@ -305,7 +304,6 @@ mod tests {
     use super::super::packer::zip as archive;
     use super::*;
     use std::sync::Arc;
-    use zip::write::SimpleFileOptions;
 
     fn shared(bytes: Vec<u8>) -> SharedBytes {
         Arc::new(bytes)

@@ -256,8 +256,8 @@ mod tests {
         let store = InMemory::new();
         for (key, body) in keys {
             let payload = PutPayload::from((*body).as_bytes().to_vec());
-            let put = store.put(&Path::from(*key), payload);
-            runtime.block_on(put).expect("memory");
+            let path = Path::from(*key);
+            runtime.block_on(store.put(&path, payload)).expect("memory");
         }
         Client {
             store: Arc::new(store),
