@@ -62,7 +62,8 @@ enum Command {
 /// Flags of `audit`.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
-    /// Files, folders, globs, or - for standard input; .gz and .zst are recognised by content.
+    /// Files, folders, globs, addresses (s3://, gs://, az://), or - for standard input; gzip, zstd,
+    /// zip, tar and Parquet are recognised by content.
     /// In folders, hidden files and earlier cases are passed over
     #[arg(required = true)]
     pub logs: Vec<String>,

@@ -301,7 +301,7 @@ impl Config {
                 clock_tolerance_us: typed.time.clock_tolerance_ms.saturating_mul(1000),
             },
             canary_keys: typed.canaries.keys.map(|file| base.join(file)),
-            max_record_bytes: typed.limits.max_record_bytes.unwrap_or(64 << 20),
+            max_record_bytes: typed.limits.max_record_bytes.unwrap_or(1 << 30),
             max_ratio: typed.limits.max_ratio.unwrap_or(1000).max(1),
             digest,
         })

@@ -25,6 +25,9 @@ pub struct Fitness {
     /// Records rejected.
     #[serde(default)]
     pub records_rejected: i64,
+    /// Sources that could not be read, or no further: nobody knows how many records they hold.
+    #[serde(default)]
+    pub sources_unread: i64,
 }
 
 /// Limits of the user.
@@ -45,6 +48,12 @@ impl Fitness {
             gaps.push(format!(
                 "{} of {} records were rejected (--max-reject-ratio {})",
                 self.records_rejected, self.records_read, limits.max_reject_ratio
+            ));
+        }
+        if self.sources_unread > 0 {
+            gaps.push(format!(
+                "{} sources could not be read to their end",
+                self.sources_unread
             ));
         }
         if self.triggered_incomplete > 0 {
@@ -111,8 +120,25 @@ mod tests {
             triggered_incomplete: cut,
             records_read: read,
             records_rejected: rejected,
+            sources_unread: 0,
         }
         .gap(&LIMITS)
+    }
+
+    #[test]
+    fn a_source_that_could_not_be_read_is_a_gap_by_itself() {
+        let unread = Fitness {
+            calls: 10,
+            calls_seen: 10,
+            responses: 10,
+            responses_assessed: 10,
+            records_read: 1_000_000,
+            records_rejected: 1,
+            sources_unread: 1,
+            ..Fitness::default()
+        };
+        let gap = unread.gap(&LIMITS).unwrap_or_default();
+        assert_eq!(gap, "1 sources could not be read to their end");
     }
 
     #[test]

@@ -27,7 +27,7 @@ use pentimento_store::custody::{Act, ChainHead};
 use pentimento_store::manifest::{
     CaseManifest, CaseStatus, FileDigest, RuleDigest, TableDigest, Tallies, Tool,
 };
-use pentimento_store::rows::{FindingRow, VerdictRow};
+use pentimento_store::rows::{FindingRow, SourceRow, VerdictRow};
 use std::collections::BTreeMap;
 
 /// Runs the command.
@@ -40,7 +40,7 @@ pub fn run(args: AuditArgs) -> Result<Outcome> {
         .num_threads(settings.resources.threads)
         .build_global()
         .context("cannot start the worker threads")?;
-    let inputs = discover(&settings.logs)?;
+    let inputs = discover(&settings.logs, settings.config.max_ratio)?;
     let progress = Progress::new(settings.progress, settings.quiet);
     let case = CaseFolder::create(&settings.case_dir, true).map_err(store_failure)?;
     let created_at = now_rfc3339();
@@ -109,7 +109,7 @@ impl Run<'_> {
         let verdicts = session.run_verdicts()?;
         tables.push(write_table(self.case, verdicts.iter().cloned())?);
         let tallies = Tallies::of(&ingested.sources)?;
-        let fitness = fitness_of(&mut session, &tallies)?;
+        let fitness = fitness_of(&mut session, &tallies, &ingested.sources)?;
         let gap = fitness.gap(&FitnessLimits {
             min_assessable: self.settings.min_assessable,
             max_reject_ratio: self.settings.max_reject_ratio,
@@ -353,13 +353,19 @@ fn all_findings(rules: &[RuleRun]) -> Vec<FindingRow> {
     findings
 }
 
-fn fitness_of(session: &mut CaseSession, tallies: &Tallies) -> Result<Fitness> {
+fn fitness_of(
+    session: &mut CaseSession,
+    tallies: &Tallies,
+    sources: &[SourceRow],
+) -> Result<Fitness> {
     let mut fitness: Fitness = session
         .typed_rows("report/assessed")?
         .pop()
         .context("the fitness query gave no row")?;
     fitness.records_read = tallies.total.read;
     fitness.records_rejected = tallies.total.rejected;
+    let unread = sources.iter().filter(|s| s.status == "unreadable");
+    fitness.sources_unread = unread.count() as i64;
     Ok(fitness)
 }
 

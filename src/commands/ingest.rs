@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// Flags of `ingest`; they mean what they mean for `audit`.
 #[derive(Debug, Args)]
 pub struct IngestArgs {
-    /// Files, folders, globs, or - for standard input
+    /// Files, folders, globs, addresses such as s3://bucket/logs/, or - for standard input
     #[arg(required = true)]
     logs: Vec<String>,
     /// Case folder to write; the case key is kept beside it
@@ -82,7 +82,7 @@ pub fn run(args: &IngestArgs) -> Result<Outcome> {
         .num_threads(resources.threads)
         .build_global()
         .context("cannot start the worker threads")?;
-    let inputs = discover(&args.logs)?;
+    let inputs = discover(&args.logs, config.max_ratio)?;
     let progress = Progress::new(args.progress, args.quiet);
     let case = CaseFolder::create(&args.case, true).map_err(store_failure)?;
     let created_at = now_rfc3339();

@@ -175,7 +175,7 @@ pub fn run(args: &InspectArgs) -> Result<Outcome> {
         let why = "inspect looks at files, not at standard input";
         return Err(failure(FailureKind::Usage, why));
     }
-    let settings = scan_settings(&config, 1, BLOCK_BYTES);
+    let settings = scan_settings(&config, 1, BLOCK_BYTES, &inputs);
     let mut unknown = Vec::new();
     let mut out = std::io::stdout().lock();
     for (number, input) in inputs.iter().enumerate() {
@@ -240,11 +240,6 @@ fn inspect(input: &Input, settings: &ScanSettings, args: &InspectArgs) -> Result
             records: *records,
         })
         .collect();
-    let name = match &input.place {
-        Place::File(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()),
-        Place::Stdin => None,
-    };
-    let name = name.unwrap_or_default();
     let header = kept.header.as_deref();
     let samples: Vec<Sample<'_>> = records
         .iter()
@@ -262,7 +257,7 @@ fn inspect(input: &Input, settings: &ScanSettings, args: &InspectArgs) -> Result
         year: facts.year.or(settings.year),
         first_month: format.and_then(|f| records.iter().find_map(|r| f.month(r))),
         header,
-        source_name: &name,
+        source_name: input.file_name(),
         ..DecodeContext::default()
     };
     found.format = format.map(|f| f.name().to_owned());

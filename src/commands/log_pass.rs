@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::outcome::{FailureKind, failure};
+use crate::pipeline::archive::{Stash, Unpacking};
 use crate::pipeline::bodies::BodyObjects;
 use crate::pipeline::discover::{Input, Place, discover};
 use crate::pipeline::ingest::total_bytes;
@@ -33,14 +34,25 @@ pub struct Coverage {
 }
 
 /// How logs are scanned where there is no case.
-pub fn scan_settings(config: &Config, threads: usize, block_bytes: usize) -> ScanSettings {
-    ScanSettings {
-        max_record_bytes: config.max_record_bytes,
+pub fn scan_settings(
+    config: &Config,
+    threads: usize,
+    block_bytes: usize,
+    inputs: &[Input],
+) -> ScanSettings {
+    let unpacking = Unpacking {
         max_ratio: config.max_ratio,
+        scratch: None,
+        stash: Stash::default(),
+    };
+    let longest = config.max_record_bytes;
+    ScanSettings {
+        bodies: Arc::new(BodyObjects::among(inputs, longest, unpacking.clone())),
+        max_record_bytes: config.max_record_bytes,
+        unpacking,
         zone: config.zone.clone(),
         year: config.year,
         keys: config.keys.clone(),
-        bodies: Arc::default(),
         sources: config.sources.clone(),
         block_bytes,
         blocks_in_flight: threads,
@@ -67,18 +79,13 @@ impl LogPass {
             .num_threads(threads)
             .build_global()
             .context("cannot start the worker threads")?;
-        let inputs = discover(logs)?;
+        let inputs = discover(logs, config.max_ratio)?;
         if inputs.iter().any(|i| i.place == Place::Stdin) {
             return Err(failure(FailureKind::Usage, no_stdin));
         }
-        let (longest, ratio) = (config.max_record_bytes, config.max_ratio);
-        let bodies = Arc::new(BodyObjects::among(&inputs, longest, ratio));
         Ok(LogPass {
+            settings: scan_settings(config, threads, block_bytes, &inputs),
             inputs,
-            settings: ScanSettings {
-                bodies,
-                ..scan_settings(config, threads, block_bytes)
-            },
             progress: Progress::new(progress, quiet),
         })
     }

@@ -5,44 +5,44 @@
 //! `{uuid}_system_instruction.json`. Such an object is a source, with its digest, but its records
 //! are no calls: it is read where a record names it.
 
+use super::archive::Unpacking;
 use super::discover::{Input, Place};
-use super::open::open;
+use super::open::open_place;
 use pentimento_core::exchange::{Exchange, RecordKind, RejectReason};
 use pentimento_core::format::{Bodies, DecodeContext, LogFormat};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Length of a UUID in its usual spelling.
 const UUID_CHARS: usize = 36;
 
 /// The objects among some inputs, by file name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct BodyObjects {
     /// `None` where two have one name: which of them is meant is not known.
-    by_name: BTreeMap<String, Option<PathBuf>>,
+    by_name: BTreeMap<String, Option<Place>>,
     max_bytes: u64,
-    max_ratio: u64,
+    unpacking: Unpacking,
 }
 
 impl BodyObjects {
     /// Finds the objects among inputs; longer ones than `max_bytes` are not read.
-    pub fn among(inputs: &[Input], max_bytes: u64, max_ratio: u64) -> BodyObjects {
+    pub fn among(inputs: &[Input], max_bytes: u64, unpacking: Unpacking) -> BodyObjects {
         let mut by_name = BTreeMap::new();
         for input in inputs.iter().filter(|input| is_body(input)) {
-            if let Place::File(path) = &input.place
-                && let Some(name) = path.file_name().and_then(|name| name.to_str())
-            {
+            let path = shown_path(input);
+            if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
                 by_name
                     .entry(name.to_owned())
                     .and_modify(|found| *found = None)
-                    .or_insert_with(|| Some(path.clone()));
+                    .or_insert_with(|| Some(input.place.clone()));
             }
         }
         BodyObjects {
             by_name,
             max_bytes,
-            max_ratio,
+            unpacking,
         }
     }
 }
@@ -52,10 +52,10 @@ impl Bodies for BodyObjects {
         let name = address.rsplit('/').next()?;
         // A copy may have been unpacked.
         let plain = name.strip_suffix(".gz").unwrap_or(name);
-        let path = [name, plain]
+        let place = [name, plain]
             .iter()
             .find_map(|name| self.by_name.get(*name)?.as_ref())?;
-        let opened = open(path, self.max_ratio, false).ok()?;
+        let opened = open_place(place, &self.unpacking, Path::new(""), false).ok()?;
         let mut bytes = Vec::new();
         let limit = self.max_bytes.saturating_add(1);
         opened.reader.take(limit).read_to_end(&mut bytes).ok()?;
@@ -71,10 +71,19 @@ impl Bodies for BodyObjects {
 /// Whether an input is such an object, by its name: a UUID and what it is of that call; Bedrock's
 /// in a folder `data`.
 pub fn is_body(input: &Input) -> bool {
-    let Place::File(path) = &input.place else {
-        return false;
-    };
-    is_body_path(path)
+    let whole = matches!(
+        input.place,
+        Place::File(_) | Place::Object(_) | Place::Member { .. }
+    );
+    whole && is_body_path(shown_path(input))
+}
+
+/// The path of a file, of an object, or of a file in its archive.
+fn shown_path(input: &Input) -> &Path {
+    match &input.place {
+        Place::File(path) => path,
+        _ => Path::new(input.display.rsplit('!').next().unwrap_or_default()),
+    }
 }
 
 fn is_body_path(path: &Path) -> bool {
@@ -141,6 +150,14 @@ mod tests {
         }
     }
 
+    fn unpacking() -> Unpacking {
+        Unpacking {
+            max_ratio: 10,
+            scratch: None,
+            stash: Default::default(),
+        }
+    }
+
     #[test]
     fn objects_are_found_by_name_unless_two_have_it() {
         let dir = tempfile::tempdir().expect("temp dir");
@@ -159,12 +176,12 @@ mod tests {
                 place: Place::File(path),
             });
         }
-        let objects = BodyObjects::among(&inputs, 5, 10);
+        let objects = BodyObjects::among(&inputs, 5, unpacking());
         let text = |end: &str| objects.text(&format!("s3://bucket/x/data/{UUID}{end}"));
         assert_eq!(text("_input.json.gz").as_deref(), Some("asked"));
         assert_eq!(text("_output.json"), None);
         assert_eq!(objects.text("s3://bucket/data/none_input.json"), None);
-        let short = BodyObjects::among(&inputs, 4, 10);
+        let short = BodyObjects::among(&inputs, 4, unpacking());
         assert_eq!(short.text(&format!("{UUID}_input.json")), None);
     }
 }

@@ -147,8 +147,15 @@ impl<'a> Collector<'a> {
             self.current.sha256_decoded = Some(end.decoded.sha256());
         }
         self.current.status = match end.broken.map(|b| b.reason) {
-            Some(RejectReason::Unreadable) => "unreadable",
-            Some(RejectReason::Truncated) => "truncated",
+            Some(
+                RejectReason::Unreadable
+                | RejectReason::NotAFile
+                | RejectReason::Unsupported
+                | RejectReason::DepthLimit,
+            ) => "unreadable",
+            Some(RejectReason::Truncated | RejectReason::EntryLimit | RejectReason::SizeLimit) => {
+                "truncated"
+            }
             Some(_) => "corrupt",
             None if end.decoded.bytes() == 0 => "empty",
             None => "complete",

@@ -173,13 +173,12 @@ fn scan_texts(
 }
 
 pub(super) fn changed(input: &Input) -> anyhow::Error {
-    failure(
-        FailureKind::Integrity,
-        format!(
-            "`{}` is no longer what ingest read: audit it again while nothing writes to it",
-            input.display
-        ),
-    )
+    let why = if input.is_remote() {
+        "could not be read again as ingest read it: the store failed or it was changed; run again"
+    } else {
+        "is no longer what ingest read: audit it again while nothing writes to it"
+    };
+    failure(FailureKind::Integrity, format!("`{}` {why}", input.display))
 }
 
 struct SearchTexts<'a> {

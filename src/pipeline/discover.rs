@@ -1,8 +1,12 @@
 //! From what the user named to a sorted list of inputs.
 
+use super::archive::{Kind, Stash, Step, Unpacking, list};
+use super::remote::{self, Object};
 use crate::outcome::{FailureKind, failure};
 use anyhow::Result;
+use pentimento_core::exchange::RejectReason;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where an input's bytes are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,23 +15,85 @@ pub enum Place {
     File(PathBuf),
     /// Standard input, kept aside for later passes.
     Stdin,
+    /// An object of an object store.
+    Object(Object),
+    /// An archive itself: its bytes count, what it holds are inputs of their own.
+    Archive {
+        /// Where it lies.
+        of: Arc<Place>,
+        /// Its sort.
+        kind: Kind,
+        /// Why its list of files may not be complete.
+        trouble: Option<Trouble>,
+    },
+    /// A file of an archive.
+    Member {
+        /// Where the archive lies.
+        of: Arc<Place>,
+        /// The way to the file.
+        steps: Vec<Step>,
+    },
+    /// Something of an archive that cannot be read.
+    Refused(Trouble),
+}
+
+/// Why something cannot be read, and from which offset on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trouble {
+    /// Offset in the decoded bytes.
+    pub offset: u64,
+    /// Why.
+    pub reason: RejectReason,
 }
 
 /// One input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Input {
-    /// As shown to the user.
+    /// As shown to the user; a file of an archive follows its archive after `!`.
     pub display: String,
     /// Where it is.
     pub place: Place,
 }
 
-/// Expands files, folders, globs and `-`, sorted by path whatever the order of the arguments; a
-/// file named twice comes once.
+impl Input {
+    /// Its name without folders, buckets and archives.
+    pub fn file_name(&self) -> &str {
+        let last = self
+            .display
+            .rsplit(['/', '!', std::path::MAIN_SEPARATOR])
+            .next();
+        last.unwrap_or(&self.display)
+    }
+
+    /// Whether it lies in an object store.
+    pub fn is_remote(&self) -> bool {
+        match &self.place {
+            Place::Object(_) => true,
+            Place::Member { of, .. } => matches!(**of, Place::Object(_)),
+            _ => false,
+        }
+    }
+
+    /// Bytes to read, as far as they are known; an archive is read through its files.
+    pub fn stored_bytes(&self, stdin_copy: &Path) -> u64 {
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
+        match &self.place {
+            Place::File(path) => size(path),
+            Place::Stdin => size(stdin_copy),
+            Place::Object(object) => object.size,
+            Place::Member { steps, .. } => steps.last().map_or(0, Step::stored),
+            Place::Archive { .. } | Place::Refused(_) => 0,
+        }
+    }
+}
+
+/// Expands files, folders, globs, addresses in object stores and `-`, sorted by path whatever the
+/// order of the arguments; what is named twice comes once. Archives are followed by their files.
 ///
 /// # Errors
-/// A failure of kind nothing-to-audit where an argument matches nothing.
-pub fn discover(arguments: &[String]) -> Result<Vec<Input>> {
+/// A failure of kind nothing-to-audit where an argument matches nothing, of kind usage where a
+/// store cannot be listed.
+pub fn discover(arguments: &[String], max_ratio: u64) -> Result<Vec<Input>> {
     let mut inputs = std::collections::BTreeSet::new();
     for argument in arguments {
         let found = expand(argument)?;
@@ -35,13 +101,25 @@ pub fn discover(arguments: &[String]) -> Result<Vec<Input>> {
             return Err(failure(
                 FailureKind::NothingToAudit,
                 format!(
-                    "no input matches `{argument}`: name a file, a folder, a glob or - for stdin"
+                    "no input matches `{argument}`: name a file, a folder, a glob, an address such \
+                     as s3://bucket/logs/, or - for stdin"
                 ),
             ));
         }
         inputs.extend(found);
     }
-    Ok(inputs.into_iter().collect())
+    let unpacking = Unpacking {
+        max_ratio,
+        scratch: None,
+        stash: Stash::default(),
+    };
+    let unpacked = |input: Input| match &input.place {
+        Place::File(_) | Place::Object(_) => {
+            list(&input.place, &input.display, &unpacking).unwrap_or_else(|| vec![input])
+        }
+        _ => vec![input],
+    };
+    Ok(inputs.into_iter().flat_map(unpacked).collect())
 }
 
 fn expand(argument: &str) -> Result<Vec<Input>> {
@@ -51,17 +129,10 @@ fn expand(argument: &str) -> Result<Vec<Input>> {
             place: Place::Stdin,
         }]);
     }
-    if argument.starts_with("s3://")
-        || argument.starts_with("gs://")
-        || argument.starts_with("az://")
-    {
-        return Err(failure(
-            FailureKind::Usage,
-            format!(
-                "`{argument}`: object stores are not read by this version; copy the objects to a folder"
-            ),
-        ));
+    if remote::is_address(argument) {
+        return remote::find(argument);
     }
+    let argument = argument.strip_prefix("file://").unwrap_or(argument);
     let path = Path::new(argument);
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => {
@@ -157,7 +228,7 @@ mod tests {
         }
         let root = dir.path().display().to_string();
         let names = |args: &[String]| -> Vec<String> {
-            discover(args)
+            discover(args, 1000)
                 .expect("found")
                 .into_iter()
                 .map(|i| i.display.rsplit('/').next().unwrap_or_default().to_string())
@@ -172,7 +243,8 @@ mod tests {
             ["a.jsonl", "b.jsonl", "c.log"]
         );
         assert_eq!(names(&["-".into()]), ["-"]);
-        let missing = discover(&[format!("{root}/none*.jsonl")]).expect_err("nothing matches");
+        let missing =
+            discover(&[format!("{root}/none*.jsonl")], 1000).expect_err("nothing matches");
         assert_eq!(crate::outcome::exit_code_of(&missing), 5);
     }
 }

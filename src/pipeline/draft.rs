@@ -52,6 +52,19 @@ pub struct RecordOut {
     pub joined: Option<JoinedRows>,
 }
 
+/// What becomes of a record on which its decoder hangs.
+pub fn hung(block: &Block, span: &RecordSpan) -> RecordOut {
+    let raw = block.record(span);
+    RecordOut {
+        offset: block.offset(span),
+        length: raw.len() as u64,
+        digest: *blake3::hash(raw).as_bytes(),
+        kind: Err(RejectReason::Hang),
+        drafts: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
 /// The id of an exchange: the first 32 hex digits of BLAKE3 over the raw record and its index as
 /// eight little-endian bytes. Equal records that are kept apart count on in steps of 2^32.
 pub fn exchange_id(raw: &[u8], index: u64) -> String {

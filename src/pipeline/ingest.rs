@@ -1,20 +1,22 @@
 //! Ingest: every record of every source becomes an exchange, an event, something known, or a
 //! reject, and the sums are checked.
 
+use super::archive::{Stash, Unpacking};
 use super::assemble::{LinkSummary, assemble};
 use super::bodies::BodyObjects;
 use super::collect::{Collector, Window};
 use super::discover::{Input, Place};
-use super::draft::{RecordOut, record_out};
+use super::draft::{RecordOut, hung, record_out};
 use super::events::{EventSink, Events, write_capacity};
-use super::scan::{BlockWork, ScanSettings, scan_source};
+use super::scan::{ScanSettings, scan_source};
 use super::scratch;
+use super::watchdog::{RecordWork, Watched};
 use crate::config::Config;
 use crate::progress::Progress;
 use crate::settings::Resources;
 use anyhow::{Context, Result};
 use pentimento_core::estimate::TokenCounter;
-use pentimento_core::format::frame::Block;
+use pentimento_core::format::frame::{Block, RecordSpan};
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::manifest::TableDigest;
@@ -58,11 +60,16 @@ pub fn scan_settings(
     case: &CaseFolder,
     inputs: &[Input],
 ) -> ScanSettings {
-    let (longest, ratio) = (config.max_record_bytes, config.max_ratio);
-    ScanSettings {
-        bodies: Arc::new(BodyObjects::among(inputs, longest, ratio)),
-        max_record_bytes: config.max_record_bytes,
+    let unpacking = Unpacking {
         max_ratio: config.max_ratio,
+        scratch: Some(scratch::folder(case)),
+        stash: Stash::default(),
+    };
+    let longest = config.max_record_bytes;
+    ScanSettings {
+        bodies: Arc::new(BodyObjects::among(inputs, longest, unpacking.clone())),
+        max_record_bytes: config.max_record_bytes,
+        unpacking,
         zone: config.zone.clone(),
         year: config.year,
         keys: config.keys.clone(),
@@ -80,14 +87,7 @@ pub fn stdin_copy(case: &CaseFolder) -> PathBuf {
 
 /// Bytes to read, as far as the file system tells.
 pub fn total_bytes(inputs: &[Input], stdin_copy: &std::path::Path) -> u64 {
-    let size = |input: &Input| {
-        let path = match &input.place {
-            Place::File(path) => path.as_path(),
-            Place::Stdin => stdin_copy,
-        };
-        std::fs::metadata(path).map_or(0, |m| m.len())
-    };
-    inputs.iter().map(size).sum()
+    inputs.iter().map(|i| i.stored_bytes(stdin_copy)).sum()
 }
 
 struct Decode {
@@ -95,20 +95,21 @@ struct Decode {
     counter: Arc<dyn TokenCounter>,
 }
 
-impl BlockWork for Decode {
-    type Out = Vec<RecordOut>;
+impl RecordWork for Decode {
+    type Out = RecordOut;
 
-    fn work(
+    fn record(
         &self,
         block: &Block,
+        span: &RecordSpan,
         format: &dyn LogFormat,
         context: &DecodeContext<'_>,
-    ) -> Self::Out {
-        block
-            .records
-            .iter()
-            .map(|span| record_out(block, span, format, context, &self.case_key, &*self.counter))
-            .collect()
+    ) -> RecordOut {
+        record_out(block, span, format, context, &self.case_key, &*self.counter)
+    }
+
+    fn hung(&self, block: &Block, span: &RecordSpan) -> RecordOut {
+        hung(block, span)
     }
 }
 
@@ -123,10 +124,10 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     let mut collector = Collector::new(job.config, job.window, &spill)?;
     let mut events = EventSink::new(job.case, job.config, job.case_key)?;
     progress.stage("ingest", total_bytes(job.inputs, &settings.stdin_copy));
-    let work = Decode {
+    let work = Watched::new(Decode {
         case_key: job.case_key,
         counter: job.config.counter.clone(),
-    };
+    });
     for input in job.inputs {
         collector.begin_source(&input.display);
         let end = scan_source(input, &settings, true, progress, &work, |block, outs| {

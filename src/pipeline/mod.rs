@@ -1,7 +1,9 @@
 //! From logs to the tables of a case: ingest (logs to rows) and detect (logs to evidence).
 
+pub mod archive;
 pub mod assemble;
 pub mod bodies;
+pub mod bytes;
 pub mod calls;
 pub mod collect;
 pub mod corpus;
@@ -19,5 +21,8 @@ pub mod operators;
 mod outlet;
 pub mod physics;
 pub mod previews;
+pub mod remote;
 pub mod scan;
 pub mod scratch;
+pub mod unpack;
+pub mod watchdog;

@@ -1,203 +1,216 @@
-//! Opening a source: compression by magic, digests of what was received and what it decodes to,
-//! and a guard against decompression bombs.
+//! Opening a source: found where it lies, unpacked by content, digested, guarded against bombs.
 
-use sha2::{Digest, Sha256};
-use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use super::archive::tar::is_tar;
+use super::archive::zip::is_zip;
+use super::archive::{Level, Reached, reach};
+use super::bytes::{FileBytes, SharedBytes, put_aside};
+use super::discover::Place;
+use super::remote;
+use super::scan::{ScanSettings, break_reason};
+pub use super::unpack::StreamDigest;
+use super::unpack::{Counted, Meter, RatioGuard, buffered, coding, decoder};
+use pentimento_core::exchange::RejectReason;
+use pentimento_store::columnar::{JsonRows, MAGIC};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
-use std::rc::Rc;
-
-/// Decoded bytes that any source may have whatever its ratio (64 MiB): small files compress oddly.
-const RATIO_FLOOR_BYTES: u64 = 64 << 20;
-/// Read buffer in bytes.
-const BUFFER_BYTES: usize = 256 << 10;
-/// zstd window limit as a power of two: 2 GiB, what `--ultra --long=31` writes.
-const ZSTD_WINDOW_LOG_MAX: u32 = 31;
-
-/// Byte count and SHA-256 of a stream.
-#[derive(Clone, Debug, Default)]
-pub struct StreamDigest {
-    bytes: u64,
-    hash: Sha256,
-    enabled: bool,
-}
-
-impl StreamDigest {
-    fn update(&mut self, data: &[u8]) {
-        self.bytes += data.len() as u64;
-        if self.enabled {
-            self.hash.update(data);
-        }
-    }
-
-    /// Bytes seen so far.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// SHA-256 of the bytes seen so far, lower-case hex.
-    pub fn sha256(&self) -> String {
-        self.hash
-            .clone()
-            .finalize()
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect()
-    }
-}
-
-type Shared = Rc<RefCell<StreamDigest>>;
-
-struct Counted<R> {
-    inner: R,
-    digest: Shared,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buf)?;
-        self.digest.borrow_mut().update(&buf[..n]);
-        Ok(n)
-    }
-}
-
-/// Stops a stream that decodes to more than `max_ratio` times what was read.
-struct RatioGuard<R> {
-    inner: R,
-    received: Shared,
-    decoded: Shared,
-    max_ratio: u64,
-}
-
-/// Marks the error of the ratio guard.
-#[derive(Debug)]
-pub struct RatioExceeded;
-
-impl std::fmt::Display for RatioExceeded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("decoded bytes exceed the allowed ratio to the compressed ones")
-    }
-}
-
-impl std::error::Error for RatioExceeded {}
-
-impl<R: Read> Read for RatioGuard<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buf)?;
-        let mut decoded = self.decoded.borrow_mut();
-        decoded.update(&buf[..n]);
-        let allowed = RATIO_FLOOR_BYTES.saturating_add(
-            self.received
-                .borrow()
-                .bytes()
-                .saturating_mul(self.max_ratio),
-        );
-        if decoded.bytes() > allowed {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, RatioExceeded));
-        }
-        Ok(n)
-    }
-}
+use std::sync::Arc;
 
 /// An opened source: the decoded stream and its running digests.
 pub struct Opened {
     /// Decoded bytes.
-    pub reader: Box<dyn BufRead>,
-    received: Shared,
-    decoded: Option<Shared>,
+    pub reader: Box<dyn BufRead + Send>,
+    received: Meter,
+    decoded: Option<Meter>,
 }
 
 impl Opened {
     /// Digest of the bytes as received, after the stream was read to its end.
     pub fn received(&self) -> StreamDigest {
-        self.received.borrow().clone()
+        self.received.digest()
     }
 
     /// Digest of the decoded bytes; equal to the received one for a plain file.
     pub fn decoded(&self) -> StreamDigest {
-        self.decoded
-            .as_ref()
-            .map_or_else(|| self.received(), |d| d.borrow().clone())
+        self.decoded.as_ref().unwrap_or(&self.received).digest()
     }
 
-    /// A handle on the count of received bytes, for progress.
+    /// The count of received bytes, for progress.
     pub fn received_bytes(&self) -> u64 {
-        self.received.borrow().bytes()
+        self.received.bytes()
     }
 }
 
-/// Opens a file; `digests` switches the hashing on (the first pass needs it, later ones do not).
+/// How a source is opened.
+#[derive(Clone, Copy, Debug)]
+struct Opening<'a> {
+    max_ratio: u64,
+    /// Whether the hashing is on: the first pass needs it, later ones do not.
+    digests: bool,
+    /// Folder for copies of what can only be read at any place.
+    scratch: Option<&'a Path>,
+}
+
+/// The bytes of a file or an object.
 ///
 /// # Errors
-/// Whatever the system says, without the path.
-pub fn open(path: &Path, max_ratio: u64, digests: bool) -> io::Result<Opened> {
-    // A folder that cannot be listed; or a pipe or a device, which could block for ever and gives
-    // its bytes only once, while the search reads a source several times.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("not a regular file"));
+/// Those of the medium; `Unsupported` for a place that has none of its own.
+pub fn place_bytes(place: &Place) -> io::Result<SharedBytes> {
+    match place {
+        Place::File(path) => Ok(Arc::new(FileBytes::open(path)?)),
+        Place::Object(object) => remote::open(object),
+        _ => Err(io::ErrorKind::Unsupported.into()),
     }
-    opened(File::open(path)?, max_ratio, digests)
 }
 
-fn opened(file: impl Read + 'static, max_ratio: u64, digests: bool) -> io::Result<Opened> {
-    let fresh = || {
-        Rc::new(RefCell::new(StreamDigest {
-            enabled: digests,
-            ..Default::default()
-        }))
+/// Opens a source.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn open(place: &Place, settings: &ScanSettings, digests: bool) -> Result<Opened, RejectReason> {
+    open_place(place, &settings.unpacking, &settings.stdin_copy, digests)
+}
+
+/// As [`open`], where there is no pass. `stdin_copy`: where standard input was put aside.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn open_place(
+    place: &Place,
+    unpacking: &Unpacking,
+    stdin_copy: &Path,
+    digests: bool,
+) -> Result<Opened, RejectReason> {
+    let opening = Opening {
+        max_ratio: unpacking.max_ratio,
+        digests,
+        scratch: unpacking.scratch.as_deref(),
     };
-    let received = fresh();
-    let counted = Counted {
-        inner: file,
-        digest: received.clone(),
+    let plain = |bytes: SharedBytes| Reached {
+        level: Level::Bytes(bytes),
+        packing: None,
     };
-    let mut raw = BufReader::with_capacity(BUFFER_BYTES, counted);
-    let magic = raw.fill_buf()?;
-    let guard = |inner: Box<dyn Read>| {
-        let decoded = fresh();
-        let guarded = RatioGuard {
-            inner,
-            received: received.clone(),
-            decoded: decoded.clone(),
-            max_ratio,
-        };
-        (
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, guarded)),
-            decoded,
-        )
+    let reached = match place {
+        Place::File(_) | Place::Object(_) => place_bytes(place).map(plain),
+        Place::Stdin => FileBytes::open(stdin_copy).map(|b| plain(Arc::new(b))),
+        Place::Member { of, steps } => reach(of, steps, unpacking),
+        Place::Archive { of, .. } => reach(of, &[], unpacking),
+        Place::Refused(trouble) => return Err(trouble.reason),
     };
-    if magic.starts_with(&[0x1f, 0x8b]) {
-        let (reader, decoded) = guard(Box::new(flate2::bufread::MultiGzDecoder::new(raw)));
-        return Ok(Opened {
-            reader,
-            received: received.clone(),
-            decoded: Some(decoded),
-        });
+    let opened = match place {
+        // It is read for its digest only.
+        Place::Archive { .. } => {
+            reached.and_then(|r| layers(r, opening).map(Layers::into_received))
+        }
+        _ => reached.and_then(|r| opened(r, opening)),
+    };
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported => RejectReason::Unsupported,
+        kind => break_reason(kind),
+    })
+}
+
+/// A source with its packing and compression still on.
+struct Layers {
+    raw: Box<dyn BufRead + Send>,
+    received: Meter,
+    reached: Option<SharedBytes>,
+    packing: Option<super::unpack::Packing>,
+}
+
+impl Layers {
+    fn into_received(self) -> Opened {
+        Opened {
+            reader: self.raw,
+            received: self.received,
+            decoded: None,
+        }
     }
-    // Frames start with the zstd magic or, for skippable ones, with 5x 2a 4d 18.
-    let skippable =
-        magic.len() >= 4 && magic[0] & 0xf0 == 0x50 && magic[1..4] == [0x2a, 0x4d, 0x18];
-    if magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || skippable {
-        let mut decoder = zstd::stream::read::Decoder::with_buffer(raw)?;
-        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-        let (reader, decoded) = guard(Box::new(decoder));
-        return Ok(Opened {
-            reader,
-            received: received.clone(),
-            decoded: Some(decoded),
-        });
+}
+
+fn layers(reached: Reached, opening: Opening<'_>) -> io::Result<Layers> {
+    let received = Meter::new(opening.digests);
+    let bytes = match &reached.level {
+        Level::Bytes(bytes) => Some(bytes.clone()),
+        Level::Stream(_) => None,
+    };
+    let counted = Counted::new(reached.level.reader(), received.clone());
+    Ok(Layers {
+        raw: Box::new(buffered(counted)),
+        received,
+        reached: bytes,
+        packing: reached.packing,
+    })
+}
+
+fn opened(reached: Reached, opening: Opening<'_>) -> io::Result<Opened> {
+    let Layers {
+        mut raw,
+        received,
+        reached,
+        packing,
+    } = layers(reached, opening)?;
+    let mut decoded = None;
+    let mut guard = |inner: Box<dyn Read + Send>| {
+        let meter = Meter::new(opening.digests);
+        decoded = Some(meter.clone());
+        let guarded = RatioGuard::new(inner, received.clone(), meter, opening.max_ratio);
+        Box::new(buffered(guarded)) as Box<dyn BufRead + Send>
+    };
+    if let Some(packing) = packing {
+        raw = guard(packing.unpacked(raw)?);
+    }
+    if let Some(coding) = coding(raw.fill_buf()?) {
+        raw = guard(decoder(coding, raw)?);
+    }
+    let head = raw.fill_buf()?;
+    if head.starts_with(MAGIC) {
+        let whole = reached.filter(|_| decoded.is_none());
+        return opened_rows(raw, whole, received, opening);
+    }
+    if is_zip(head) || is_tar(head) {
+        // Archives are inputs of their own; this one came through standard input, or in a wrapping
+        // that archives do not have.
+        return Err(io::ErrorKind::Unsupported.into());
     }
     Ok(Opened {
-        reader: Box::new(raw),
+        reader: raw,
         received,
-        decoded: None,
+        decoded,
+    })
+}
+
+/// Rows of a Parquet file. `whole` are its bytes where they can be read at any place as they are.
+fn opened_rows(
+    mut raw: Box<dyn BufRead + Send>,
+    whole: Option<SharedBytes>,
+    received: Meter,
+    opening: Opening<'_>,
+) -> io::Result<Opened> {
+    let bytes = match whole {
+        Some(bytes) if opening.digests => {
+            io::copy(&mut raw, &mut io::sink())?;
+            bytes
+        }
+        Some(bytes) => {
+            received.add_bytes(bytes.length().saturating_sub(received.bytes()));
+            bytes
+        }
+        None => put_aside(&mut raw, opening.scratch)?,
+    };
+    let decoded = Meter::new(opening.digests);
+    let rows = JsonRows::open(bytes)?;
+    let guarded = RatioGuard::new(rows, received.clone(), decoded.clone(), opening.max_ratio);
+    Ok(Opened {
+        reader: Box::new(buffered(guarded)),
+        received,
+        decoded: Some(decoded),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::unpack::RatioExceeded;
     use std::io::Write;
 
     fn gzip(data: &[u8]) -> Vec<u8> {
@@ -207,7 +220,16 @@ mod tests {
     }
 
     fn read_all(bytes: Vec<u8>, ratio: u64) -> (io::Result<usize>, Vec<u8>, Opened) {
-        let mut opened = opened(io::Cursor::new(bytes), ratio, true).expect("opens");
+        let reached = Reached {
+            level: Level::Bytes(Arc::new(bytes)),
+            packing: None,
+        };
+        let opening = Opening {
+            max_ratio: ratio,
+            digests: true,
+            scratch: None,
+        };
+        let mut opened = opened(reached, opening).expect("opens");
         let mut out = Vec::new();
         let result = opened.reader.read_to_end(&mut out);
         (result, out, opened)

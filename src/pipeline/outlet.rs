@@ -4,6 +4,7 @@
 use super::scan::Message;
 use pentimento_core::format::frame::{Block, Joiner, MAX_HELD_BYTES};
 use pentimento_core::format::{DecodeContext, LogFormat};
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 /// See the module.
@@ -60,7 +61,7 @@ impl<'a> Outlet<'a> {
     }
 
     fn pass(&self, block: Block, format: &'static dyn LogFormat) -> bool {
-        let message = Message::Block(Box::new(block), format, self.first_month);
+        let message = Message::Block(Arc::new(block), format, self.first_month);
         self.sender.send(message).is_ok()
     }
 }

@@ -4,9 +4,10 @@
 //! Memory is bounded by bytes: at most a few blocks are in flight, and a block exceeds its target
 //! only by one record. The result does not depend on the number of workers.
 
+use super::archive::Unpacking;
 use super::bodies::{BodyObject, BodyObjects, is_body};
-use super::discover::{Input, Place};
-use super::open::{StreamDigest, open};
+use super::discover::{Input, Place, Trouble};
+use super::open::{Opened, StreamDigest, open};
 use super::outlet::Outlet;
 use crate::log_sources::{LogSources, SourceFacts};
 use crate::progress::Progress;
@@ -15,7 +16,7 @@ use pentimento_core::format::frame::{Block, Framer};
 use pentimento_core::format::sealed::BodyKeys;
 use pentimento_core::format::{DecodeContext, LogFormat, sniff_among};
 use rayon::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -25,8 +26,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 pub struct ScanSettings {
     /// Longest record, in bytes.
     pub max_record_bytes: u64,
-    /// Greatest ratio of decoded to compressed bytes.
-    pub max_ratio: u64,
+    /// How archives and compressed files are opened.
+    pub unpacking: Unpacking,
     /// Zone for naive times.
     pub zone: Option<jiff::tz::TimeZone>,
     /// Year for times that are written without one.
@@ -90,13 +91,22 @@ pub trait BlockWork: Sync {
     /// Looks at one block.
     fn work(&self, block: &Block, format: &dyn LogFormat, context: &DecodeContext<'_>)
     -> Self::Out;
+    /// As `work`, for who needs to keep the block.
+    fn work_shared(
+        &self,
+        block: &Arc<Block>,
+        format: &'static dyn LogFormat,
+        context: &DecodeContext<'_>,
+    ) -> Self::Out {
+        self.work(block, format, context)
+    }
 }
 
 /// What the reader hands to the workers.
 pub(super) enum Message {
     /// A block, the format that reads it, and the month of the first time of the source that is
     /// written without a year.
-    Block(Box<Block>, &'static dyn LogFormat, Option<u8>),
+    Block(Arc<Block>, &'static dyn LogFormat, Option<u8>),
 }
 
 /// Stands in until a format is found: every record is a reject of its own, so that a source in an
@@ -137,14 +147,15 @@ pub fn scan_source<W: BlockWork>(
     work: &W,
     mut absorb: impl FnMut(&Block, W::Out) -> anyhow::Result<()>,
 ) -> anyhow::Result<SourceEnd> {
-    let path = match &input.place {
-        Place::File(path) => path.clone(),
-        Place::Stdin => settings.stdin_copy.clone(),
-    };
-    let source_name = path
-        .file_name()
-        .map(|n| n.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    if let Place::Archive { kind, trouble, .. } = &input.place {
+        return Ok(read_archive(
+            input,
+            settings,
+            digests,
+            kind.as_str(),
+            *trouble,
+        ));
+    }
     let facts = settings.sources.of(&input.display);
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel(settings.blocks_in_flight.max(1));
@@ -161,11 +172,11 @@ pub fn scan_source<W: BlockWork>(
             year: facts.year.or(settings.year),
             keys: settings.keys.as_deref(),
             bodies: Some(&*settings.bodies),
-            source_name: &source_name,
+            source_name: input.file_name(),
             ..DecodeContext::default()
         };
         let out = Outlet::new(sender, context);
-        let reader = scope.spawn(|| read_blocks(&path, &job, progress, &stop, out));
+        let reader = scope.spawn(|| read_blocks(input, &job, progress, &stop, out));
         let result = take_blocks(settings, &context, work, &receiver, &mut absorb);
         stop.store(true, Ordering::Relaxed);
         drop(receiver);
@@ -201,7 +212,7 @@ fn take_blocks<W: BlockWork>(
                     header: block.header.as_deref(),
                     ..*context
                 };
-                work.work(block, *format, &context)
+                work.work_shared(block, *format, &context)
             })
             .collect();
         for ((block, _, _), out) in group.iter().zip(outs) {
@@ -209,6 +220,37 @@ fn take_blocks<W: BlockWork>(
         }
     }
     Ok(())
+}
+
+/// An archive holds no records of its own; the first pass takes its digest.
+fn read_archive(
+    input: &Input,
+    settings: &ScanSettings,
+    digests: bool,
+    kind: &'static str,
+    trouble: Option<Trouble>,
+) -> SourceEnd {
+    let mut end = SourceEnd {
+        format: Some(kind),
+        broken: trouble.map(|t| StreamBreak::at(t.offset, t.reason)),
+        ..SourceEnd::default()
+    };
+    if !digests {
+        return end;
+    }
+    let read = |stream: &mut Opened| {
+        std::io::copy(&mut stream.reader, &mut std::io::sink()).map_err(|e| break_reason(e.kind()))
+    };
+    match open(&input.place, settings, digests) {
+        Ok(mut stream) => {
+            if let Err(reason) = read(&mut stream) {
+                end.broken = Some(StreamBreak::at(stream.received_bytes(), reason));
+            }
+            (end.received, end.decoded) = (stream.received(), stream.decoded());
+        }
+        Err(reason) => end.broken = Some(StreamBreak::at(0, reason)),
+    }
+    end
 }
 
 /// Records looked at in a block to find the format.
@@ -225,7 +267,7 @@ struct ReadJob<'a> {
 }
 
 fn read_blocks(
-    path: &Path,
+    input: &Input,
     job: &ReadJob<'_>,
     progress: &Progress,
     stop: &AtomicBool,
@@ -233,9 +275,16 @@ fn read_blocks(
 ) -> SourceEnd {
     let mut end = SourceEnd::default();
     let settings = job.settings;
-    let Ok(mut stream) = open(path, settings.max_ratio, job.digests) else {
-        end.broken = Some(StreamBreak::at(0, RejectReason::Unreadable));
-        return end;
+    let mut stream = match open(&input.place, settings, job.digests) {
+        Ok(stream) => stream,
+        Err(reason) => {
+            let offset = match &input.place {
+                Place::Refused(trouble) => trouble.offset,
+                _ => 0,
+            };
+            end.broken = Some(StreamBreak::at(offset, reason));
+            return end;
+        }
     };
     let reader = std::mem::replace(&mut stream.reader, Box::new(std::io::empty()));
     let limit = usize::try_from(settings.max_record_bytes).unwrap_or(usize::MAX);
@@ -284,7 +333,8 @@ fn sniffed(block: &Block, sources: &LogSources) -> Option<&'static dyn LogFormat
     sniff_among(&first, sources.own()).ok()
 }
 
-fn break_reason(kind: std::io::ErrorKind) -> RejectReason {
+/// Why a stream broke, from the sort of its error.
+pub fn break_reason(kind: std::io::ErrorKind) -> RejectReason {
     match kind {
         std::io::ErrorKind::UnexpectedEof => RejectReason::Truncated,
         std::io::ErrorKind::FileTooLarge => RejectReason::RatioLimit,

@@ -14,6 +14,8 @@ mod kit;
 mod linking;
 mod mapped;
 mod no_false_green;
+#[path = "../../src/pipeline/archive/packer.rs"]
+mod packer;
 mod privacy;
 mod reliability;
 mod reveal;
@@ -21,5 +23,7 @@ mod second_hand;
 mod share_group;
 mod sql;
 mod stages;
+mod stores;
 mod suspects;
 mod trace;
+mod wrappings;

@@ -184,6 +184,8 @@ fn a_line_of_100_mb_is_one_reject() {
     bytes.push(b'\n');
     bytes.extend(lines(&clean(12)[9..]));
     lab.write("logs/long.jsonl", &bytes);
+    let limit = "[limits]\nmax_record_bytes = 67108864\n";
+    lab.write("pentimento.toml", limit);
     let audit = lab.audit(&["--memory-limit", "256MiB", "--max-reject-ratio", "0.5"]);
     let audit = audit.ends_with(0);
     check_sums(&audit);

@@ -41,6 +41,18 @@ pub enum RejectReason {
     RatioLimit,
     /// The source holds no byte.
     Empty,
+    /// Decoding it made no progress within the limit.
+    Hang,
+    /// An entry of an archive that is no file: a link, a device.
+    NotAFile,
+    /// Packed or encrypted in a way that is not read.
+    Unsupported,
+    /// An archive inside an archive inside an archive.
+    DepthLimit,
+    /// The archive has more entries than are read.
+    EntryLimit,
+    /// The archive unpacks to more bytes than are read.
+    SizeLimit,
 }
 
 impl RejectReason {
@@ -59,6 +71,12 @@ impl RejectReason {
             RejectReason::UnknownFormat => "unknown_format",
             RejectReason::RatioLimit => "ratio_limit",
             RejectReason::Empty => "empty",
+            RejectReason::Hang => "hang",
+            RejectReason::NotAFile => "not_a_file",
+            RejectReason::Unsupported => "unsupported",
+            RejectReason::DepthLimit => "depth_limit",
+            RejectReason::EntryLimit => "entry_limit",
+            RejectReason::SizeLimit => "size_limit",
         }
     }
 }

@@ -5,9 +5,11 @@
 
 pub mod case;
 pub mod cell;
+pub mod columnar;
 pub mod custody;
 pub mod digest;
 pub mod error;
+mod footer;
 pub mod manifest;
 pub mod reader;
 pub mod rows;

@@ -110,6 +110,12 @@ text_cell!(RejectReason, Text, |v| v.as_str(), |s| {
         UnknownFormat,
         RatioLimit,
         Empty,
+        Hang,
+        NotAFile,
+        Unsupported,
+        DepthLimit,
+        EntryLimit,
+        SizeLimit,
     ]
     .into_iter()
     .find(|v| v.as_str() == s)

@@ -26,11 +26,11 @@ table! {
     pub struct SourceRow in Sources {
         /// s0001 and on, in the order of the sorted paths
         pub source_id: String,
-        /// The path as given, safe to show
+        /// The path or address as given; an entry of an archive follows it after `!`
         pub path: String,
         /// Log format; null where none fits
         pub format: Option<Word>,
-        /// Size as received
+        /// Size as received; of an entry, what it takes in its archive
         #[unit = "bytes"]
         pub bytes: i64,
         /// Size after decompression
@@ -94,14 +94,15 @@ table! {
     pub struct RejectRow in Rejects {
         /// The input, see sources
         pub source_id: String,
-        /// Where the bytes start in the decoded input
+        /// Where the bytes start in the decoded input; rows of a Parquet file count as JSON lines
         #[unit = "bytes"]
         pub offset: i64,
         /// How many bytes
         #[unit = "bytes"]
         pub length: i64,
         /// Why: invalid_json, unknown_shape, invalid_field, invalid_utf8, too_long, too_deep,
-        /// truncated, corrupt_stream, unreadable, unknown_format, ratio_limit, empty
+        /// truncated, corrupt_stream, unreadable, unknown_format, ratio_limit, empty, hang,
+        /// not_a_file, unsupported, depth_limit, entry_limit, size_limit
         pub reason: RejectReason,
         /// BLAKE3 of the bytes, hex
         pub digest: String,

@@ -76,6 +76,13 @@ fn text_of(table: Table, column: &Column, dice: &mut Dice) -> String {
             "unreadable",
             "unknown_format",
             "ratio_limit",
+            "empty",
+            "hang",
+            "not_a_file",
+            "unsupported",
+            "depth_limit",
+            "entry_limit",
+            "size_limit",
         ]),
         _ => dice.text(),
     }
