@@ -50,7 +50,8 @@ impl Fitness {
                 self.records_rejected, self.records_read, limits.max_reject_ratio
             ));
         }
-        if self.sources_unread > 0 {
+        // Who accepts any share of rejects accepts this too.
+        if self.sources_unread > 0 && limits.max_reject_ratio < 1.0 {
             gaps.push(format!(
                 "{} sources could not be read to their end",
                 self.sources_unread
@@ -139,6 +140,11 @@ mod tests {
         };
         let gap = unread.gap(&LIMITS).unwrap_or_default();
         assert_eq!(gap, "1 sources could not be read to their end");
+        let patient = FitnessLimits {
+            max_reject_ratio: 1.0,
+            ..LIMITS
+        };
+        assert_eq!(unread.gap(&patient), None);
     }
 
     #[test]
