@@ -79,9 +79,18 @@ pub struct AuditArgs {
     /// Least severity that ends with exit code 3
     #[arg(long, value_enum, default_value = "high")]
     pub fail_on: FailOn,
-    /// Which responses are searched; auto searches every one
+    /// Which responses are searched: those at or over the engine's limit (suspect), or every one;
+    /// auto searches every one, unless --full-within leaves no time for it
     #[arg(long, value_enum, default_value = "auto")]
     pub mode: Mode,
+    /// Search only the responses whose exchange_id this query gives; it sees exchanges, capacity,
+    /// engine_events, sources and rejects
+    #[arg(long, value_name = "SQL")]
+    pub suspects: Option<String>,
+    /// With --mode auto: search every response only where that is expected to take no longer,
+    /// such as 2h
+    #[arg(long, value_name = "DURATION")]
+    pub full_within: Option<String>,
     /// Worker threads (default: one per core)
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -112,6 +121,9 @@ pub struct AuditArgs {
     /// Zone of times that carry none, such as Europe/Berlin
     #[arg(long, value_name = "Z")]
     pub assume_timezone: Option<String>,
+    /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
+    #[arg(long, value_name = "FILE")]
+    pub private_key: Option<PathBuf>,
     /// File with the case key (64 hex digits); without it one is made beside the case
     #[arg(long, value_name = "F")]
     pub case_key_file: Option<PathBuf>,

@@ -3,10 +3,13 @@
 use crate::outcome::{FailureKind, failure};
 use anyhow::{Context, Result};
 use pentimento_core::capacity::{CapacityTable, Epoch};
+use pentimento_core::estimate::{ScriptTable, TokenCounter};
 use pentimento_core::exchange::{Role, TenantCandidate, TimeMicros};
+use pentimento_core::format::sealed::BodyKeys;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Candidate kinds from the widest party to the narrowest; the first that a record has is its
 /// tenant unless `[tenants] priority` says otherwise.
@@ -202,6 +205,10 @@ pub struct Config {
     pub zone: Option<jiff::tz::TimeZone>,
     /// Year for times that are written without one.
     pub year: Option<i16>,
+    /// Private keys of encrypted bodies; from the command line only.
+    pub keys: Option<Arc<BodyKeys>>,
+    /// Counts tokens where nobody did.
+    pub counter: Arc<dyn TokenCounter>,
     /// Overlap settings.
     pub overlap: OverlapSettings,
     /// Key file of minted canaries.
@@ -283,6 +290,8 @@ impl Config {
             tenants: tenant_policy(typed.tenants, base)?,
             zone,
             year: typed.time.assume_year,
+            keys: None,
+            counter: Arc::new(ScriptTable),
             overlap: OverlapSettings {
                 max_tenants: typed.overlap.max_tenants.unwrap_or(3),
                 store_weight: typed.overlap.store_weight.unwrap_or(16).max(12),

@@ -3,18 +3,21 @@
 use crate::config::{Config, duration_us, moment_us, zone};
 use crate::outcome::{FailureKind, failure};
 use crate::pipeline::collect::Window;
+use crate::pipeline::narrow::Asked;
 use crate::progress::ProgressMode;
 use anyhow::Result;
 use pentimento_core::canary::CanaryKeys;
+use pentimento_core::format::sealed::BodyKeys;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Which responses are searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// Every response.
+    /// Every response, or those over the limit where `--full-within` leaves no time for more.
     #[default]
     Auto,
-    /// Only responses that a trigger chose.
+    /// Only responses that a trigger or `--suspects` chose.
     Suspect,
     /// Every response.
     Full,
@@ -113,7 +116,7 @@ pub struct AuditSettings {
     /// Exit threshold.
     pub fail_on: FailOn,
     /// Which responses are searched.
-    pub mode: Mode,
+    pub asked: Asked,
     /// Threads and memory.
     pub resources: Resources,
     /// How progress is shown.
@@ -134,6 +137,9 @@ pub struct AuditSettings {
     pub exit_zero: bool,
 }
 
+/// Largest file of private keys that is read.
+const MOST_PEM_BYTES: u64 = 1 << 20;
+
 /// Largest key file that is read.
 const MOST_KEY_BYTES: u64 = 64 << 20;
 
@@ -151,6 +157,27 @@ pub fn read_keys(path: &Path) -> Result<CanaryKeys> {
     }
     let text = std::fs::read_to_string(path).map_err(|e| usage(format!("cannot read it: {e}")))?;
     CanaryKeys::parse(&text).map_err(|e| usage(e.to_string()))
+}
+
+/// The keys of `--private-key`.
+///
+/// # Errors
+/// Usage failures: not readable, too large, or no RSA key.
+pub fn private_key(path: Option<&Path>) -> Result<Option<Arc<BodyKeys>>> {
+    let Some(path) = path else { return Ok(None) };
+    let wrong = |why: String| {
+        let name = path.display();
+        failure(FailureKind::Usage, format!("--private-key `{name}`: {why}"))
+    };
+    let size = std::fs::metadata(path)
+        .map_err(|e| wrong(format!("cannot read it: {e}")))?
+        .len();
+    if size > MOST_PEM_BYTES {
+        return Err(wrong("a file of private keys has at most 1 MiB".to_owned()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("cannot read it: {e}")))?;
+    let keys = BodyKeys::of_pem(&text).map_err(|e| wrong(e.to_string()))?;
+    Ok(Some(Arc::new(keys)))
 }
 
 /// Reads a configuration file, or the empty one, and lays the flags over it.

@@ -38,6 +38,8 @@ WITH told AS (
             END
         ) AS failed_transfers
     FROM engine_events
+    -- Bills are no engines.
+    WHERE NOT (kind = 'usage_minute' OR kind = 'usage_hour' OR kind = 'usage_day')
     GROUP BY node
 ),
 -- A lone `TP0` or none at all: other ranks wrote nothing, whatever happened on them.

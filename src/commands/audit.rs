@@ -3,14 +3,17 @@
 use super::audit_args::resolve;
 use super::report_model::{Facts, fill};
 use super::reveal::reveal;
+use super::suspects::choose;
 use crate::cli::AuditArgs;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
+use crate::config::Config;
 use crate::fitness::{Fitness, FitnessLimits, outcome};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::detect::{DetectJob, detect, keep_texts};
 use crate::pipeline::discover::{Input, discover};
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest, write_table};
+use crate::pipeline::narrow::Chosen;
 use crate::pipeline::scratch;
 use crate::progress::{Progress, ProgressMode, human_bytes};
 use crate::settings::AuditSettings;
@@ -52,13 +55,15 @@ pub fn run(args: AuditArgs) -> Result<Outcome> {
         created_at,
     };
     run.custody("audit", &[("inputs", inputs.len().to_string())])?;
+    if let Some(detail) = key_detail(&settings.config) {
+        run.custody("private key used", &[detail])?;
+    }
     scratch::create_folder(&case)?;
     let ingested = ingest(
         &IngestJob {
             inputs: &inputs,
             config: &settings.config,
             window: settings.window,
-            mode: settings.mode,
             resources: settings.resources,
             case: &case,
             case_key: key.0,
@@ -89,6 +94,7 @@ impl Run<'_> {
             case_key: self.key,
         };
         let mut tables = std::mem::take(&mut ingested.tables);
+        let chosen = self.narrow(&ingested, &mut tables)?;
         let (evidence, stats) = detect(&job, self.progress)?;
         tables.extend(evidence);
         if self.settings.keep_text {
@@ -123,6 +129,7 @@ impl Run<'_> {
             fitness,
             gap: gap.as_deref(),
             outcome: &outcome,
+            chosen: &chosen,
         };
         self.progress.stage("report", 0);
         let mut report = fill(&facts, &mut session, self.case)?;
@@ -139,10 +146,21 @@ impl Run<'_> {
             rules: rule_digests(&rules),
             tallies,
             stats,
+            chosen,
         };
-        self.write_manifest(parts, gap.as_deref(), &outcome)?;
-        self.closing_block(&ingested, &verdicts, &outcome);
+        self.write_manifest(&parts, gap.as_deref(), &outcome)?;
+        self.closing_block(&ingested, &verdicts, &parts.chosen, &outcome);
         Ok(outcome)
+    }
+
+    /// Chooses what is searched; `exchanges` may be written anew for it.
+    fn narrow(&self, ingested: &Ingested, tables: &mut [TableDigest]) -> Result<Chosen> {
+        let chosen = choose(self.settings, self.case, ingested, || self.session())?;
+        if let Some(anew) = &chosen.exchanges {
+            let same = tables.iter_mut().find(|t| t.name == anew.name);
+            *same.context("ingest wrote no exchanges")? = anew.clone();
+        }
+        Ok(chosen)
     }
 
     fn session(&self) -> Result<CaseSession> {
@@ -178,7 +196,7 @@ impl Run<'_> {
 
     fn write_manifest(
         &self,
-        parts: ManifestParts,
+        parts: &ManifestParts,
         gap: Option<&str>,
         outcome: &Outcome,
     ) -> Result<()> {
@@ -212,11 +230,11 @@ impl Run<'_> {
                 .map(|a| a.to_string_lossy().into_owned())
                 .collect(),
             config_blake3: self.settings.config.digest.clone(),
-            settings: self.settings_listing(&parts.stats),
-            rules: parts.rules,
-            tables: parts.tables,
-            outputs: parts.outputs,
-            tallies: parts.tallies,
+            settings: self.settings_listing(parts),
+            rules: parts.rules.clone(),
+            tables: parts.tables.clone(),
+            outputs: parts.outputs.clone(),
+            tallies: parts.tallies.clone(),
             custody: Some(custody),
             peak_memory_bytes: peak_memory_bytes(),
             elapsed_ms: self.progress.elapsed().as_millis() as u64,
@@ -226,11 +244,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn settings_listing(&self, stats: &Stats) -> BTreeMap<String, serde_json::Value> {
+    fn settings_listing(&self, parts: &ManifestParts) -> BTreeMap<String, serde_json::Value> {
         let s = self.settings;
+        let chosen = &parts.chosen;
+        let sql = s.asked.suspects.as_ref();
+        let sql_blake3 = sql.map(|q| blake3::hash(q.as_bytes()).to_hex().to_string());
         let o = &s.config.overlap;
-        let list: [(&str, serde_json::Value); 13] = [
-            ("mode", s.mode.as_str().into()),
+        let list: [(&str, serde_json::Value); 17] = [
+            ("mode", chosen.mode.as_str().into()),
+            ("mode_reason", chosen.why.as_str().into()),
+            ("responses_searched", chosen.searched.into()),
+            ("responses_searchable", chosen.searchable.into()),
+            ("suspects_blake3", sql_blake3.into()),
             ("fail_on", s.fail_on.as_str().into()),
             ("since_us", s.window.since.into()),
             ("until_us", s.window.until.into()),
@@ -242,7 +267,7 @@ impl Run<'_> {
             ("max_reject_ratio", s.max_reject_ratio.into()),
             ("keep_text", s.keep_text.into()),
             ("memory_limit_bytes", s.resources.memory_bytes.into()),
-            ("passes", stats.passes.into()),
+            ("passes", parts.stats.passes.into()),
         ];
         list.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
     }
@@ -252,12 +277,19 @@ impl Run<'_> {
         add_custody(self.case, action, reason, detail)
     }
 
-    fn closing_block(&self, ingested: &Ingested, verdicts: &[VerdictRow], outcome: &Outcome) {
+    fn closing_block(
+        &self,
+        ingested: &Ingested,
+        verdicts: &[VerdictRow],
+        chosen: &Chosen,
+        outcome: &Outcome,
+    ) {
         if self.settings.quiet {
             return;
         }
         self.progress.finish();
-        let lines = closing_lines(self, ingested, verdicts, outcome);
+        let mut lines = closing_lines(self, ingested, verdicts, outcome);
+        lines.insert(1, chosen.line());
         if self.settings.progress == ProgressMode::Json {
             let bytes: i64 = ingested.sources.iter().map(|s| s.bytes).sum();
             let done = serde_json::json!({
@@ -274,6 +306,12 @@ impl Run<'_> {
             say(&line);
         }
     }
+}
+
+/// Which private keys open bodies, for the custody log: by fingerprint only.
+pub fn key_detail(config: &Config) -> Option<(&'static str, String)> {
+    let prints = config.keys.as_ref()?.fingerprints();
+    Some(("public_key_sha256", prints.join(" ")))
 }
 
 /// Writes one line of the custody log.
@@ -343,6 +381,7 @@ struct ManifestParts {
     rules: Vec<RuleDigest>,
     tallies: Tallies,
     stats: Stats,
+    chosen: Chosen,
 }
 
 fn closing_lines(

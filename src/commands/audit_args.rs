@@ -1,8 +1,11 @@
 //! From what was typed after `audit` to its settings.
 
+use super::suspects::check;
 use crate::cli::AuditArgs;
+use crate::config::duration_us;
 use crate::outcome::{FailureKind, failure};
-use crate::settings::{AuditSettings, Mode, Resources, load_config, window, worker_threads};
+use crate::pipeline::narrow::Asked;
+use crate::settings::{AuditSettings, Resources, load_config, private_key, window, worker_threads};
 use anyhow::Result;
 
 /// Checks the flags and reads the configuration.
@@ -10,11 +13,12 @@ use anyhow::Result;
 /// # Errors
 /// Usage failures that name the flag.
 pub fn resolve(args: AuditArgs) -> Result<AuditSettings> {
-    let config = load_config(
+    let mut config = load_config(
         args.config.as_deref(),
         args.look_back.as_deref(),
         args.assume_timezone.as_deref(),
     )?;
+    config.keys = private_key(args.private_key.as_deref())?;
     let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;
     for (flag, share) in [
         ("--min-assessable", args.min_assessable),
@@ -43,17 +47,22 @@ pub fn resolve(args: AuditArgs) -> Result<AuditSettings> {
             "--memory-limit must be at least 64MiB",
         ));
     }
+    let full_within = args.full_within.as_deref().map(duration_us).transpose();
+    let full_within =
+        full_within.map_err(|e| failure(FailureKind::Usage, format!("--full-within: {e:#}")))?;
+    let asked = Asked {
+        mode: args.mode,
+        suspects: args.suspects,
+        full_within_s: full_within.map(|us| us as f64 / 1e6),
+    };
+    check(&asked)?;
     Ok(AuditSettings {
         logs: args.logs,
         case_dir: args.case,
         window,
         config,
         fail_on: args.fail_on,
-        mode: if args.mode == Mode::Suspect {
-            Mode::Suspect
-        } else {
-            Mode::Full
-        },
+        asked,
         resources: Resources {
             threads,
             memory_bytes: args.memory_limit,

@@ -9,7 +9,7 @@ use crate::pipeline::discover::Input;
 use crate::pipeline::scan::BlockWork;
 use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
-use crate::settings::{load_config, read_keys};
+use crate::settings::{load_config, private_key, read_keys};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use pentimento_core::canary::{Hit, Scanner, mint};
@@ -65,6 +65,9 @@ struct ScanArgs {
     /// Zone of times that carry none
     #[arg(long, value_name = "Z")]
     assume_timezone: Option<String>,
+    /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
     /// Worker threads (default: one per core)
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -149,11 +152,12 @@ fn write_private(path: &Path, content: &str) -> Result<()> {
 }
 
 fn run_scan(args: &ScanArgs) -> Result<Outcome> {
-    let config = load_config(
+    let mut config = load_config(
         args.config.as_deref(),
         None,
         args.assume_timezone.as_deref(),
     )?;
+    config.keys = private_key(args.private_key.as_deref())?;
     let scanner = Scanner::new(&read_keys(&args.keys)?);
     let logs = LogPass::open(
         &args.logs,

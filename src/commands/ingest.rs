@@ -1,7 +1,7 @@
 //! `pentimento ingest`: the first stage of an audit alone. Every record becomes a row of the case
 //! or a reject; nothing is searched and nothing decided.
 
-use super::audit::{add_custody, store_failure};
+use super::audit::{add_custody, key_detail, store_failure};
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
@@ -10,7 +10,7 @@ use crate::pipeline::discover::discover;
 use crate::pipeline::ingest::{IngestJob, Ingested, ingest};
 use crate::pipeline::scratch;
 use crate::progress::{Progress, ProgressMode};
-use crate::settings::{Mode, Resources, load_config, size_bytes, window, worker_threads};
+use crate::settings::{Resources, load_config, private_key, size_bytes, window, worker_threads};
 use anyhow::{Context, Result};
 use clap::Args;
 use pentimento_store::case::CaseFolder;
@@ -41,6 +41,9 @@ pub struct IngestArgs {
     /// Zone of times that carry none, such as Europe/Berlin
     #[arg(long, value_name = "Z")]
     assume_timezone: Option<String>,
+    /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
     /// Copy prompt and response texts into the case (table `texts`)
     #[arg(long)]
     keep_text: bool,
@@ -66,11 +69,12 @@ pub struct IngestArgs {
 /// # Errors
 /// With the exit code of the contract inside.
 pub fn run(args: &IngestArgs) -> Result<Outcome> {
-    let config = load_config(
+    let mut config = load_config(
         args.config.as_deref(),
         args.look_back.as_deref(),
         args.assume_timezone.as_deref(),
     )?;
+    config.keys = private_key(args.private_key.as_deref())?;
     let window = window(args.since.as_deref(), args.until.as_deref(), &config)?;
     let resources = resources(args);
     rayon::ThreadPoolBuilder::new()
@@ -90,12 +94,14 @@ pub fn run(args: &IngestArgs) -> Result<Outcome> {
         None,
         &[("inputs", inputs.len().to_string())],
     )?;
+    if let Some(detail) = key_detail(&config) {
+        add_custody(&case, "private key used", None, &[detail])?;
+    }
     scratch::create_folder(&case)?;
     let job = IngestJob {
         inputs: &inputs,
         config: &config,
         window,
-        mode: Mode::Full,
         resources,
         case: &case,
         case_key: key.0,

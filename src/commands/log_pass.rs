@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::outcome::{FailureKind, failure};
+use crate::pipeline::bodies::BodyObjects;
 use crate::pipeline::discover::{Input, Place, discover};
 use crate::pipeline::ingest::total_bytes;
 use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
@@ -10,6 +11,7 @@ use crate::settings::worker_threads;
 use anyhow::{Context, Result};
 use pentimento_core::format::frame::Block;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Logs to read, and how.
 pub struct LogPass {
@@ -53,13 +55,17 @@ impl LogPass {
         if inputs.iter().any(|i| i.place == Place::Stdin) {
             return Err(failure(FailureKind::Usage, no_stdin));
         }
+        let (longest, ratio) = (config.max_record_bytes, config.max_ratio);
+        let bodies = Arc::new(BodyObjects::among(&inputs, longest, ratio));
         Ok(LogPass {
             inputs,
             settings: ScanSettings {
+                bodies,
                 max_record_bytes: config.max_record_bytes,
                 max_ratio: config.max_ratio,
                 zone: config.zone.clone(),
                 year: config.year,
+                keys: config.keys.clone(),
                 block_bytes,
                 blocks_in_flight: threads,
                 stdin_copy: PathBuf::new(),

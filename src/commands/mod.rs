@@ -15,4 +15,5 @@ pub mod reveal;
 pub mod rules;
 pub mod simulate;
 pub mod sql;
+pub mod suspects;
 pub mod trace;

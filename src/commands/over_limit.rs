@@ -10,7 +10,7 @@ use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::scan::BlockWork;
 use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
-use crate::settings::load_config;
+use crate::settings::{load_config, private_key};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use pentimento_core::capacity::CapacityQuery;
@@ -39,6 +39,9 @@ pub struct OverLimitArgs {
     /// Zone of times that carry none
     #[arg(long, value_name = "Z")]
     assume_timezone: Option<String>,
+    /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
     /// How rows are printed
     #[arg(long, value_enum, default_value = "table")]
     format: RowFormat,
@@ -83,11 +86,12 @@ struct Hit {
 /// # Errors
 /// Usage failures; where stdout cannot be written.
 pub fn run(args: &OverLimitArgs) -> Result<Outcome> {
-    let config = load_config(
+    let mut config = load_config(
         args.config.as_deref(),
         None,
         args.assume_timezone.as_deref(),
     )?;
+    config.keys = private_key(args.private_key.as_deref())?;
     if args.limit.is_none() && config.capacity.epochs().is_empty() {
         return Err(failure(
             FailureKind::Usage,

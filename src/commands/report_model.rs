@@ -3,6 +3,7 @@
 use crate::fitness::Fitness;
 use crate::outcome::Outcome;
 use crate::pipeline::ingest::Ingested;
+use crate::pipeline::narrow::Chosen;
 use crate::report::controls::{ControlRow, Stratum, other_memory, untriggered};
 use crate::report::finding::{Finding, FindingList, Locator, OverlapFacts, RuleRow};
 use crate::report::model::*;
@@ -39,6 +40,8 @@ pub struct Facts<'a> {
     pub gap: Option<&'a str>,
     /// How the run ends.
     pub outcome: &'a Outcome,
+    /// Which answers were searched.
+    pub chosen: &'a Chosen,
 }
 
 /// Fills and finishes the report.
@@ -390,6 +393,7 @@ fn method(facts: &Facts<'_>) -> Method {
     let mut further = BTreeMap::new();
     further.insert("search_passes".to_string(), facts.stats.passes.to_string());
     further.insert("texts_searched".to_string(), facts.stats.texts.to_string());
+    further.insert("searched".to_string(), facts.chosen.line());
     Method {
         window_words: i64::from(WINDOW_WEIGHT / 2),
         store_weight: i64::from(overlap.store_weight),
@@ -398,7 +402,7 @@ fn method(facts: &Facts<'_>) -> Method {
         look_back_seconds: overlap.look_back_us / 1_000_000,
         clock_tolerance_ms: overlap.clock_tolerance_us / 1000,
         unicode_version: unicode_version(),
-        mode: facts.settings.mode.as_str().to_string(),
+        mode: facts.chosen.mode.as_str().to_string(),
         further,
     }
 }

@@ -11,7 +11,7 @@ use crate::pipeline::discover::Input;
 use crate::pipeline::scan::BlockWork;
 use crate::progress::ProgressMode;
 use crate::report::sanitize::visible;
-use crate::settings::load_config;
+use crate::settings::{load_config, private_key};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use pentimento_core::exchange::{Exchange, FieldText};
@@ -49,6 +49,9 @@ pub struct TraceArgs {
     /// Zone of times that carry none
     #[arg(long, value_name = "Z")]
     assume_timezone: Option<String>,
+    /// Private RSA key (PEM) of bodies that a gateway pushed encrypted; it is kept nowhere
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
     /// File with a case key, so that pseudonyms are those of its hashes; without it they hold for
     /// this run only
     #[arg(long, value_name = "F")]
@@ -100,11 +103,12 @@ struct Hit {
 /// # Errors
 /// Usage failures; where a source cannot be read or stdout not be written.
 pub fn run(args: &TraceArgs) -> Result<Outcome> {
-    let config = load_config(
+    let mut config = load_config(
         args.config.as_deref(),
         None,
         args.assume_timezone.as_deref(),
     )?;
+    config.keys = private_key(args.private_key.as_deref())?;
     let trace = snippet(args)?;
     let logs = LogPass::open(
         &args.logs,

@@ -5,7 +5,6 @@ use super::calls::{CallFacts, Calls, form_calls, pair_halves, settle_roles};
 use super::collect::{Collector, Meta};
 use super::intern::NONE;
 use crate::config::Config;
-use crate::settings::Mode;
 use anyhow::{Context, Result};
 use pentimento_core::capacity::{CapacityFit, CapacityQuery};
 use pentimento_core::exchange::{ContentState, CorrelationKind};
@@ -30,7 +29,6 @@ pub struct LinkSummary {
 pub fn assemble(
     collector: &mut Collector<'_>,
     config: &Config,
-    mode: Mode,
     mut write: impl FnMut(ExchangeRow) -> Result<()>,
 ) -> Result<LinkSummary> {
     let mut metas = std::mem::take(&mut collector.metas);
@@ -64,7 +62,7 @@ pub fn assemble(
             row.collision_id = Some(format!("c{:06}", c + 1));
             row.collision_reason = Some(collision.reason.as_str().into());
         }
-        finish_row(&mut row, facts, collector, config, mode);
+        finish_row(&mut row, facts, collector, config);
         write(row)?;
     }
     let joined = calls
@@ -97,7 +95,6 @@ fn finish_row(
     facts: &CallFacts,
     collector: &Collector<'_>,
     config: &Config,
-    mode: Mode,
 ) {
     let name = |n: Option<&str>| n.map(str::to_string);
     if row.tenant.is_none() && facts.tenant != NONE {
@@ -136,7 +133,7 @@ fn finish_row(
     row.delivered = facts.delivered;
     row.client_facing = facts.client_facing;
     row.own_prompt_complete = facts.own_prompt_complete;
-    row.unjudged_reason = unjudged_reason(row, mode).map(Into::into);
+    row.unjudged_reason = unjudged_reason(row).map(Into::into);
     row.judged = row.unjudged_reason.is_none();
 }
 
@@ -159,7 +156,7 @@ fn set_capacity(row: &mut ExchangeRow, fit: &CapacityFit<'_>) {
 }
 
 /// Why no text test can see the response; `None` = it is searched.
-fn unjudged_reason(row: &ExchangeRow, mode: Mode) -> Option<&'static str> {
+fn unjudged_reason(row: &ExchangeRow) -> Option<&'static str> {
     if row.tenant.is_none() {
         return Some("tenant_unknown");
     }
@@ -178,11 +175,11 @@ fn unjudged_reason(row: &ExchangeRow, mode: Mode) -> Option<&'static str> {
             _ => "text_absent",
         });
     }
-    if mode == Mode::Suspect && !is_triggered(row) {
-        return Some("not_searched");
-    }
     None
 }
+
+/// Why an answer that could be searched was not: it was not among those chosen.
+pub const NOT_SEARCHED: &str = "not_searched";
 
 /// At or over the limit in force, and not refused.
 pub fn is_triggered(row: &ExchangeRow) -> bool {

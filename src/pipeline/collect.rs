@@ -184,23 +184,36 @@ impl<'a> Collector<'a> {
     /// # Errors
     /// Where the spill file cannot be written.
     pub fn record(&mut self, out: RecordOut, raw: &[u8]) -> Result<()> {
+        // A record that was put together counts as the rows that it was made of.
+        let (rows, repeats) = out.joined.as_ref().map_or((1, 0), |joined| {
+            (joined.rows.len() as i64, i64::from(joined.repeats))
+        });
+        self.current.records_read += repeats;
+        self.current.records_duplicate += repeats;
         let kind = match out.kind {
             Err(reason) => {
-                self.reject(out.offset, out.length, reason, &out.digest);
+                let Some(joined) = &out.joined else {
+                    self.reject(out.offset, out.length, reason, &out.digest);
+                    return Ok(());
+                };
+                for (offset, row) in joined.bytes_of(raw) {
+                    let digest = *blake3::hash(row).as_bytes();
+                    self.reject(offset, row.len() as u64, reason, &digest);
+                }
                 return Ok(());
             }
             Ok(kind) => kind,
         };
-        self.current.records_read += 1;
+        self.current.records_read += rows;
         if kind != RecordKind::Exchange || out.drafts.is_empty() {
             match kind {
-                RecordKind::Event => self.current.records_event += 1,
-                _ => self.current.records_other += 1,
+                RecordKind::Event => self.current.records_event += rows,
+                _ => self.current.records_other += rows,
             }
             return Ok(());
         }
         let Some(repeat) = self.repeat_of(&out) else {
-            self.current.records_duplicate += 1;
+            self.current.records_duplicate += rows;
             return Ok(());
         };
         let places: Vec<Option<bool>> = out
@@ -209,10 +222,10 @@ impl<'a> Collector<'a> {
             .map(|d| self.window.place(d.row.t_start))
             .collect();
         if places.iter().all(Option::is_none) {
-            self.current.records_out_of_window += 1;
+            self.current.records_out_of_window += rows;
             return Ok(());
         }
-        self.current.records_exchange += 1;
+        self.current.records_exchange += rows;
         // A batch of spans is one record and many calls: to the linker each is a record of its own.
         let first = self.records;
         let last = out.drafts.iter().map(|d| d.part).max().unwrap_or(0);

@@ -9,8 +9,8 @@ use pentimento_core::attribution::AttributionSubject;
 use pentimento_core::overlap::{Row, Subject};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::reader::read_rows;
-use pentimento_store::rows::{ExchangeRow, OverlapRow, SourceRow};
-use std::collections::{BTreeMap, HashSet};
+use pentimento_store::rows::{CapacityRow, ExchangeRow, OverlapRow, SourceRow};
+use std::collections::BTreeMap;
 
 /// Where an exchange is: (source number, offset, index in its record) → its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +78,11 @@ impl Corpus {
             calls: Interner::default(),
             models: Interner::default(),
             groups: Interner::default(),
+            starts: BTreeMap::new(),
         };
+        for row in read_rows::<CapacityRow>(&tables)? {
+            reading.begin_process(row?);
+        }
         for row in read_rows::<ExchangeRow>(&tables)? {
             let row = row?;
             let source = *source_numbers
@@ -103,13 +107,6 @@ impl Corpus {
     /// The id of an exchange.
     pub fn id(&self, exchange: u32) -> String {
         self.ids[exchange as usize].clone()
-    }
-
-    /// Leaves only these exchanges, by id, to be judged.
-    pub fn judge_only(&mut self, suspects: &HashSet<String>) {
-        for (subject, id) in self.subjects.iter_mut().zip(&self.ids) {
-            subject.judge &= suspects.contains(id);
-        }
     }
 
     /// A row of the search as a row of `overlaps`.
@@ -158,9 +155,27 @@ struct Reading {
     calls: Interner,
     models: Interner,
     groups: Interner,
+    /// Per node: when its processes were started, ascending.
+    starts: BTreeMap<String, Vec<i64>>,
 }
 
 impl Reading {
+    /// An epoch of a node is a process of its own.
+    fn begin_process(&mut self, epoch: CapacityRow) {
+        if let (Some(node), Some(start)) = (epoch.node, epoch.valid_from) {
+            let starts = self.starts.entry(node).or_default();
+            let at = starts.partition_point(|s| *s <= start);
+            starts.insert(at, start);
+        }
+    }
+
+    /// When the process of a share group `node/NAME#N` was started.
+    fn process_start(&self, group: Option<&str>) -> Option<i64> {
+        let (node, number) = group?.strip_prefix("node/")?.rsplit_once('#')?;
+        let before = number.parse::<usize>().ok()?.checked_sub(1)?;
+        self.starts.get(node)?.get(before).copied()
+    }
+
     fn take(&mut self, row: &ExchangeRow, source: usize) -> Result<()> {
         let exchange = u32::try_from(self.corpus.ids.len()).context("more than 2^32 exchanges")?;
         self.corpus.subjects.push(Subject {
@@ -172,6 +187,7 @@ impl Reading {
             t_end: row.t_end,
             id_rank: 0,
             judge: row.judged,
+            process_start: self.process_start(row.share_group.as_deref()),
         });
         self.corpus.physics.take(row);
         let process = row

@@ -22,7 +22,6 @@ use pentimento_store::cell::PrivateText;
 use pentimento_store::manifest::TableDigest;
 use pentimento_store::rows::TextRow;
 use pentimento_store::writer::WriteOptions;
-use std::collections::HashSet;
 use std::sync::RwLock;
 
 /// What detect is to do.
@@ -44,24 +43,8 @@ pub struct DetectJob<'a> {
 /// # Errors
 /// An integrity failure where a source changed since ingest; and where the case cannot be written.
 pub fn detect(job: &DetectJob<'_>, progress: &Progress) -> Result<(Vec<TableDigest>, Stats)> {
-    detect_among(job, None, progress)
-}
-
-/// [`detect`] that searches only the answers of some exchanges, by id. What it finds is what
-/// it would find if it searched all.
-///
-/// # Errors
-/// As [`detect`].
-pub fn detect_among(
-    job: &DetectJob<'_>,
-    suspects: Option<&HashSet<String>>,
-    progress: &Progress,
-) -> Result<(Vec<TableDigest>, Stats)> {
-    let mut corpus = Corpus::read(job.case, job.inputs)?;
-    if let Some(suspects) = suspects {
-        corpus.judge_only(suspects);
-    }
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let corpus = Corpus::read(job.case, job.inputs)?;
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     let total = total_bytes(&corpus.inputs, &settings.stdin_copy);
     let overlap = &job.config.overlap;
     let span_settings = Settings {
@@ -109,7 +92,7 @@ pub fn detect_among(
 /// As [`detect`].
 pub fn keep_texts(job: &DetectJob<'_>, progress: &Progress) -> Result<TableDigest> {
     let corpus = Corpus::read(job.case, job.inputs)?;
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     progress.stage(
         "keep text",
         total_bytes(&corpus.inputs, &settings.stdin_copy),

@@ -3,11 +3,12 @@
 //! Text is looked at here and dropped here. What leaves is lengths, keyed hashes and ids.
 
 use pentimento_core::engine::EngineEvent;
+use pentimento_core::estimate::{TokenCounter, prompt_estimate};
 use pentimento_core::exchange::{
     ContentState, CorrelationKind, Exchange, ExtraField, FieldText, RecordKind, RejectReason,
     TenantCandidate,
 };
-use pentimento_core::format::frame::{Block, RecordSpan};
+use pentimento_core::format::frame::{Block, JoinedRows, RecordSpan};
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_core::link::link_key;
 use pentimento_store::rows::ExchangeRow;
@@ -36,7 +37,7 @@ pub struct Draft {
 pub struct RecordOut {
     /// Offset of the record in the decoded source.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Its length in bytes; where it was put together from rows, that of the first.
     pub length: u64,
     /// BLAKE3 of its bytes; where they became exchanges, with the index 0 behind them, which is
     /// what the id of the first one is made of.
@@ -47,6 +48,8 @@ pub struct RecordOut {
     pub drafts: Vec<Draft>,
     /// Its engine events.
     pub events: Vec<EngineEvent>,
+    /// The rows of the source that it was put together from; `None` for an ordinary record.
+    pub joined: Option<JoinedRows>,
 }
 
 /// The id of an exchange: the first 32 hex digits of BLAKE3 over the raw record and its index as
@@ -72,8 +75,12 @@ pub fn record_out(
     format: &dyn LogFormat,
     context: &DecodeContext<'_>,
     case_key: &[u8; 32],
+    counter: &dyn TokenCounter,
 ) -> RecordOut {
     let (raw, offset) = (block.record(span), block.offset(span));
+    let joined = block.joined_rows(span);
+    let first = joined.and_then(JoinedRows::first);
+    let length = first.map_or(raw.len() as u64, |row| u64::from(row.1));
     let mut exchanges = Vec::new();
     let kind = format
         .decode(raw, context, &mut exchanges)
@@ -89,13 +96,13 @@ pub fn record_out(
             .into_iter()
             .enumerate()
             .map(|(index, exchange)| {
-                let mut draft = draft(exchange, format.name(), case_key);
+                let mut draft = draft(exchange, format.name(), case_key, counter);
                 draft.row.exchange_id = match index {
                     0 => short_hex(&digest),
                     _ => short_hex(&indexed(&hasher, index as u64)),
                 };
                 draft.row.source_offset = offset as i64;
-                draft.row.source_length = raw.len() as i64;
+                draft.row.source_length = length as i64;
                 draft.row.source_index = index as i64;
                 draft
             })
@@ -109,15 +116,17 @@ pub fn record_out(
     }
     RecordOut {
         offset,
-        length: raw.len() as u64,
+        length,
         digest: *digest.as_bytes(),
         kind,
         drafts,
         events,
+        joined: joined.cloned(),
     }
 }
 
-fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
+fn draft(e: Exchange, format: &'static str, key: &[u8; 32], counter: &dyn TokenCounter) -> Draft {
+    let estimated = prompt_estimate(&e, counter);
     let links = e
         .correlation
         .iter()
@@ -159,6 +168,8 @@ fn draft(e: Exchange, format: &'static str, key: &[u8; 32]) -> Draft {
         completion_tokens: e.completion_tokens,
         cached_tokens: e.cached_tokens,
         tokens_source: e.tokens_source.map(Cow::Borrowed),
+        tokens_estimated: estimated,
+        tokens_estimate_method: estimated.map(|_| counter.method().to_owned().into()),
         prompt_bytes: e.prompt.as_ref().map_or(0, |f| f.text.len()) as i64,
         response_bytes: response_bytes as i64,
         prompt_hmac: text_hmac(key, "prompt", &[&e.prompt]),

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 pub struct EventSink {
     writer: TableWriter<EngineEventRow>,
     deployments: BTreeMap<String, String>,
+    models: BTreeMap<String, String>,
     case_key: [u8; 32],
     observations: Vec<Observation>,
     /// Latest time of an event, by source.
@@ -44,6 +45,7 @@ impl EventSink {
         Ok(EventSink {
             writer: case.writer(WriteOptions::default())?,
             deployments: config.capacity.epochs().iter().filter_map(named).collect(),
+            models: config.models.clone(),
             case_key,
             observations: Vec::new(),
             seen_until: BTreeMap::new(),
@@ -87,6 +89,13 @@ impl EventSink {
         Ok(())
     }
 
+    fn model(&self, event: &EngineEvent) -> Option<String> {
+        let told = event.capacity.as_ref().and_then(|c| c.model.as_ref());
+        let name = event.model.as_ref().or(told)?;
+        let canonical = self.models.get(name).unwrap_or(name);
+        Some(safe_value(canonical.clone(), &self.case_key))
+    }
+
     fn row(&self, source: &str, offset: u64, index: usize, event: &EngineEvent) -> EngineEventRow {
         let deployment = event.node.as_ref().and_then(|n| self.deployments.get(n));
         EngineEventRow {
@@ -100,6 +109,7 @@ impl EventSink {
             engine: Cow::Borrowed(event.engine),
             rank: event.rank.clone(),
             kind: Cow::Borrowed(event.kind.as_str()),
+            model: self.model(event),
             // Clients may choose their ids, and write anything into them.
             engine_request_id: event
                 .engine_request_id

@@ -2,6 +2,7 @@
 //! reject, and the sums are checked.
 
 use super::assemble::{LinkSummary, assemble};
+use super::bodies::BodyObjects;
 use super::collect::{Collector, Window};
 use super::discover::{Input, Place};
 use super::draft::{RecordOut, record_out};
@@ -10,8 +11,9 @@ use super::scan::{BlockWork, ScanSettings, scan_source};
 use super::scratch;
 use crate::config::Config;
 use crate::progress::Progress;
-use crate::settings::{Mode, Resources};
+use crate::settings::Resources;
 use anyhow::{Context, Result};
+use pentimento_core::estimate::TokenCounter;
 use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_store::case::CaseFolder;
@@ -19,6 +21,7 @@ use pentimento_store::manifest::TableDigest;
 use pentimento_store::rows::{ExchangeRow, Row, SourceRow};
 use pentimento_store::writer::{Partitioned, TableWriter, WriteOptions};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What ingest is to do.
 pub struct IngestJob<'a> {
@@ -28,8 +31,6 @@ pub struct IngestJob<'a> {
     pub config: &'a Config,
     /// Window.
     pub window: Window,
-    /// Which responses will be searched.
-    pub mode: Mode,
     /// Threads and memory.
     pub resources: Resources,
     /// Case to write into.
@@ -51,12 +52,20 @@ pub struct Ingested {
 }
 
 /// Scan settings of a job.
-pub fn scan_settings(config: &Config, resources: &Resources, case: &CaseFolder) -> ScanSettings {
+pub fn scan_settings(
+    config: &Config,
+    resources: &Resources,
+    case: &CaseFolder,
+    inputs: &[Input],
+) -> ScanSettings {
+    let (longest, ratio) = (config.max_record_bytes, config.max_ratio);
     ScanSettings {
+        bodies: Arc::new(BodyObjects::among(inputs, longest, ratio)),
         max_record_bytes: config.max_record_bytes,
         max_ratio: config.max_ratio,
         zone: config.zone.clone(),
         year: config.year,
+        keys: config.keys.clone(),
         block_bytes: resources.block_bytes,
         blocks_in_flight: resources.threads,
         stdin_copy: stdin_copy(case),
@@ -82,6 +91,7 @@ pub fn total_bytes(inputs: &[Input], stdin_copy: &std::path::Path) -> u64 {
 
 struct Decode {
     case_key: [u8; 32],
+    counter: Arc<dyn TokenCounter>,
 }
 
 impl BlockWork for Decode {
@@ -96,7 +106,7 @@ impl BlockWork for Decode {
         block
             .records
             .iter()
-            .map(|span| record_out(block, span, format, context, &self.case_key))
+            .map(|span| record_out(block, span, format, context, &self.case_key, &*self.counter))
             .collect()
     }
 }
@@ -106,7 +116,7 @@ impl BlockWork for Decode {
 /// # Errors
 /// Where the case cannot be written, or the sums do not hold (a bug).
 pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     keep_stdin(job, &settings)?;
     let spill = scratch::folder(job.case).join("rows.spill");
     let mut collector = Collector::new(job.config, job.window, &spill)?;
@@ -114,6 +124,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     progress.stage("ingest", total_bytes(job.inputs, &settings.stdin_copy));
     let work = Decode {
         case_key: job.case_key,
+        counter: job.config.counter.clone(),
     };
     for input in job.inputs {
         collector.begin_source(&input.display);
@@ -129,9 +140,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
         let names = (0..collector.models.len() as u32).filter_map(|n| collector.models.name(n));
         events.finish(job.config, &names.collect::<Vec<_>>())?
     };
-    let links = assemble(&mut collector, &config, job.mode, |row| {
-        Ok(writer.push(&row)?)
-    })?;
+    let links = assemble(&mut collector, &config, |row| Ok(writer.push(&row)?))?;
     let summary = writer.finish()?;
     let taken: i64 = collector.sources.iter().map(|s| s.exchanges).sum();
     anyhow::ensure!(

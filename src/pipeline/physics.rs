@@ -145,6 +145,7 @@ mod tests {
                 t_end: None,
                 id_rank: n as u32,
                 judge: true,
+                process_start: None,
             });
         }
         physics.finish(&subjects);

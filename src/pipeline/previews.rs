@@ -49,7 +49,7 @@ pub fn previews(
         all.any(|l| wanted.contains_key(&l.exchange))
     };
     let sources: Vec<usize> = (0..corpus.inputs.len()).filter(holding).collect();
-    let settings = scan_settings(job.config, &job.resources, job.case);
+    let settings = scan_settings(job.config, &job.resources, job.case, job.inputs);
     let inputs: Vec<Input> = sources.iter().map(|&n| corpus.inputs[n].clone()).collect();
     progress.stage("preview", total_bytes(&inputs, &settings.stdin_copy));
     for (number, input) in sources.into_iter().zip(&inputs) {

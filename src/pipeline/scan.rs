@@ -4,16 +4,20 @@
 //! Memory is bounded by bytes: at most a few blocks are in flight, and a block exceeds its target
 //! only by one record. The result does not depend on the number of workers.
 
+use super::bodies::{BodyObject, BodyObjects, is_body};
 use super::discover::{Input, Place};
 use super::open::{StreamDigest, open};
+use super::outlet::Outlet;
 use crate::progress::Progress;
 use pentimento_core::exchange::{Exchange, RecordKind, RejectReason};
 use pentimento_core::format::frame::{Block, Framer};
+use pentimento_core::format::sealed::BodyKeys;
 use pentimento_core::format::{DecodeContext, LogFormat, sniff_source};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// Settings of a pass.
 #[derive(Clone, Debug)]
@@ -26,6 +30,10 @@ pub struct ScanSettings {
     pub zone: Option<jiff::tz::TimeZone>,
     /// Year for times that are written without one.
     pub year: Option<i16>,
+    /// Private keys of encrypted bodies.
+    pub keys: Option<Arc<BodyKeys>>,
+    /// Bodies that are inputs of their own.
+    pub bodies: Arc<BodyObjects>,
     /// Target size of a block, in bytes.
     pub block_bytes: usize,
     /// Blocks looked at in one go.
@@ -81,7 +89,8 @@ pub trait BlockWork: Sync {
     -> Self::Out;
 }
 
-enum Message {
+/// What the reader hands to the workers.
+pub(super) enum Message {
     /// A block and the format that reads it.
     Block(Box<Block>, &'static dyn LogFormat),
 }
@@ -134,14 +143,23 @@ pub fn scan_source<W: BlockWork>(
         .unwrap_or_default();
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel(settings.blocks_in_flight.max(1));
+    let known: Option<&'static dyn LogFormat> = is_body(input).then_some(&BodyObject as _);
+    let job = ReadJob {
+        settings,
+        digests,
+        known,
+    };
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| read_blocks(&path, settings, digests, progress, &stop, sender));
         let context = DecodeContext {
             zone: settings.zone.as_ref(),
             year: settings.year,
+            keys: settings.keys.as_deref(),
+            bodies: Some(&*settings.bodies),
             source_name: &source_name,
             ..DecodeContext::default()
         };
+        let out = Outlet::new(sender, context);
+        let reader = scope.spawn(|| read_blocks(&path, &job, progress, &stop, out));
         let result = take_blocks(settings, &context, work, &receiver, &mut absorb);
         stop.store(true, Ordering::Relaxed);
         drop(receiver);
@@ -189,16 +207,24 @@ fn take_blocks<W: BlockWork>(
 /// Records looked at in a block to find the format.
 const SNIFF_RECORDS: usize = 64;
 
+/// How a source is read.
+struct ReadJob<'a> {
+    settings: &'a ScanSettings,
+    digests: bool,
+    /// Its format, where that is known before its first record.
+    known: Option<&'static dyn LogFormat>,
+}
+
 fn read_blocks(
     path: &Path,
-    settings: &ScanSettings,
-    digests: bool,
+    job: &ReadJob<'_>,
     progress: &Progress,
     stop: &AtomicBool,
-    sender: SyncSender<Message>,
+    mut out: Outlet<'_>,
 ) -> SourceEnd {
     let mut end = SourceEnd::default();
-    let Ok(mut stream) = open(path, settings.max_ratio, digests) else {
+    let settings = job.settings;
+    let Ok(mut stream) = open(path, settings.max_ratio, job.digests) else {
         end.broken = Some(StreamBreak::at(0, RejectReason::Unreadable));
         return end;
     };
@@ -206,7 +232,8 @@ fn read_blocks(
     let limit = usize::try_from(settings.max_record_bytes).unwrap_or(usize::MAX);
     let mut framer = Framer::new(reader, limit);
     let mut told = 0u64;
-    let mut format: Option<&'static dyn LogFormat> = None;
+    let mut format = job.known;
+    end.format = format.map(|f| f.name());
     while !stop.load(Ordering::Relaxed) {
         let block = framer.next_block(settings.block_bytes);
         let received = stream.received_bytes();
@@ -226,13 +253,11 @@ fn read_blocks(
             end.format = format.map(|f| f.name());
         }
         // Junk before the first record of a known shape is rejected record by record.
-        if sender
-            .send(Message::Block(Box::new(block), format.unwrap_or(&NoFormat)))
-            .is_err()
-        {
+        if !out.send(block, format.unwrap_or(&NoFormat)) {
             break;
         }
     }
+    out.finish(settings.block_bytes);
     drop(framer);
     end.received = stream.received();
     end.decoded = stream.decoded();

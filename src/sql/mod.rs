@@ -4,6 +4,7 @@
 //! [`CaseSession`].
 
 pub mod catalog;
+pub mod column;
 pub mod findings;
 pub mod json;
 pub mod output;

@@ -3,6 +3,7 @@
 use super::fixture::{at, exchange, overlap, session, source};
 use super::json::Object;
 use super::session::CaseSession;
+use pentimento_store::schema::Table;
 use serde_json::{Value, json};
 
 const LONG: i64 = 700_000;
@@ -174,4 +175,57 @@ fn every_report_table_runs_on_an_empty_case() {
     );
     let funnel = &tables.iter().find(|t| t.0 == "funnel").unwrap().1;
     assert!(funnel.iter().all(|row| row["responses"] == 0));
+}
+
+#[test]
+fn what_was_billed_and_is_in_no_log() {
+    let bill = |offset: i64, kind: &str, model: Value, requests: Value, tokens: i64| {
+        json!({"source_id": "s0002", "source_offset": offset, "source_index": 0, "t": at(0),
+            "engine": "openai", "kind": kind, "message": "m", "model": model, "n1": requests,
+            "n2": tokens, "n3": 1})
+    };
+    let model = |tokens: i64| json!({"model": "m", "prompt_tokens": tokens});
+    let exchanges = [
+        exchange("a", &model(10)),
+        // Two choices and two roles of one call are one call.
+        exchange(
+            "b1",
+            &super::fixture::with(model(20), &json!({"call_id": "k"})),
+        ),
+        exchange(
+            "b2",
+            &super::fixture::with(model(20), &json!({"call_id": "k", "choice": 1})),
+        ),
+        exchange(
+            "b3",
+            &super::fixture::with(model(20), &json!({"call_id": "k", "client_facing": false})),
+        ),
+        exchange(
+            "late",
+            &super::fixture::with(model(5), &json!({"t_start": at(90_000)})),
+        ),
+    ];
+    let events = [
+        bill(0, "usage_day", json!("m"), json!(3), 700_030),
+        bill(1, "usage_day", json!("n"), json!(2), 7),
+        bill(2, "usage_hour", Value::Null, Value::Null, 30),
+    ];
+    let mut case = super::fixture::session_of(&[
+        (Table::Exchanges, &exchanges),
+        (Table::EngineEvents, &events),
+    ]);
+    let rows = case.json_rows("report/billed_not_logged").unwrap();
+    let columns = [
+        "model",
+        "billed_requests",
+        "logged_calls",
+        "not_logged_requests",
+        "not_logged_prompt_tokens",
+    ];
+    assert_eq!(
+        show(&rows, &columns),
+        ["null null 2 null 0", "m 3 2 1 700000", "n 2 0 2 7"]
+    );
+    let coverage = case.json_rows("report/engine_coverage").unwrap();
+    assert!(coverage.is_empty());
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test it says where it failed")]
 
+mod bodies;
 mod canary;
 mod capacity;
 mod cli;
@@ -19,4 +20,5 @@ mod second_hand;
 mod share_group;
 mod sql;
 mod stages;
+mod suspects;
 mod trace;

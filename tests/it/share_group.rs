@@ -77,3 +77,35 @@ fn only_memory_that_could_be_shared_confirms() {
         );
     }
 }
+
+/// Older than the look-back of a day: what a process served may still lie in its memory, however
+/// long ago; of a node whose process is not known nobody can say so.
+#[test]
+fn a_process_is_looked_at_since_it_was_started() {
+    let lab = Lab::new();
+    lab.write("pentimento.toml", CONFIG);
+    let mut records = Vec::new();
+    for (n, node) in [(0, json!("d1")), (1, json!("d2"))] {
+        let secret = words(70 + n, 30);
+        let name = |of: &str| format!("{of}-{n}");
+        let owner = exchange(&name("owner"), "acme", "08:00:00", &secret, &words(11, 20));
+        let owner = with(
+            owner,
+            json!({"t_start": "2026-08-20T08:00:00Z", "t_end": "2026-08-20T08:00:02Z"}),
+        );
+        let leak = exchange(
+            &name("leak"),
+            "bolt",
+            "08:20:00",
+            &words(80 + n, 20),
+            &secret,
+        );
+        let at = |record| with(record, json!({"deployment": "large", "node": node}));
+        records.extend([at(owner), at(leak)]);
+    }
+    lab.log("gateway.jsonl", &records);
+    let audit = lab.audit(&["--fail-on", "never"]);
+    let row = only(audit.overlaps().into_iter());
+    assert_eq!(row.exchange_id, audit.exchange("leak-0").exchange_id);
+    assert_eq!(audit.verdict("leak-0").grade, "confirmed");
+}

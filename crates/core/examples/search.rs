@@ -114,6 +114,7 @@ fn read_subjects(
         let call = lines.len() as u32;
         names.push(exchange.tenant_candidates.first().map(|t| t.value.clone()));
         subjects.push(Subject {
+            process_start: None,
             call,
             tenant: None,
             role: Role::Gateway,

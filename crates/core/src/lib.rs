@@ -9,6 +9,7 @@ pub mod canary;
 pub mod capacity;
 pub mod duplicate;
 pub mod engine;
+pub mod estimate;
 pub mod exchange;
 pub mod facts;
 pub mod format;

@@ -233,6 +233,7 @@ mod tests {
             t_end: Some(t + 1),
             id_rank: n,
             judge: true,
+            process_start: None,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use pentimento_core::engine::EngineEvent;
 use pentimento_core::exchange::{BorderKind, ContentState, Exchange, FieldText, RecordKind};
-use pentimento_core::format::frame::{Block, Framer};
+use pentimento_core::format::frame::{Block, Framer, Joiner, MAX_HELD_BYTES, RecordSpan};
 use pentimento_core::format::{DecodeContext, LogFormat, by_name, sniff_source, table};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -21,11 +21,13 @@ const FOLDERS: &[(&str, &str)] = &[
     ("sglang-json", "sglang_json"),
     ("sglang-text", "sglang_text"),
     ("sglang-metrics", "sglang_metrics"),
+    ("sglang-dump", "sglang_dump"),
     ("vllm-text", "vllm_text"),
     ("vllm-json", "vllm_json"),
     ("litellm", "litellm"),
     ("otlp", "otlp"),
     ("azure-openai", "azure_openai"),
+    ("azure-apim", "azure_apim"),
     ("batch", "batch"),
     ("bedrock", "bedrock"),
     ("cloudflare", "cloudflare"),
@@ -50,6 +52,8 @@ const FOLDERS: &[(&str, &str)] = &[
     ("engine-log", "engine_log"),
     ("server-info", "server_info"),
     ("metrics", "metrics"),
+    ("kubernetes", "kubernetes"),
+    ("usage-export", "usage_export"),
 ];
 
 fn samples() -> Vec<(PathBuf, &'static str)> {
@@ -81,6 +85,17 @@ fn sniff(block: &Block) -> &'static dyn LogFormat {
         .map(|span| block.record(span))
         .collect();
     sniff_source(&records).expect("a known format")
+}
+
+/// The records as they are decoded: rows of one call put together behind all others.
+fn joined(block: Block, format: &dyn LogFormat) -> Vec<Block> {
+    if !format.joins_rows() {
+        return vec![block];
+    }
+    let mut joiner = Joiner::new(MAX_HELD_BYTES);
+    let mut out = joiner.take(block, format, &context(""));
+    out.extend(joiner.next_block(1 << 30));
+    out
 }
 
 fn context(name: &str) -> DecodeContext<'_> {
@@ -179,6 +194,7 @@ fn show_event(event: &EngineEvent) -> Value {
         ("node", json!(event.node)),
         ("role", json!(event.role.map(|r| r.as_str()))),
         ("rank", json!(event.rank)),
+        ("model", json!(event.model)),
         ("engine_request_id", json!(event.engine_request_id)),
         ("bootstrap_room", json!(event.bootstrap_room)),
         ("n1", json!(event.n1)),
@@ -195,6 +211,43 @@ fn show_event(event: &EngineEvent) -> Value {
     )
 }
 
+/// A record of a sample and all that it gives.
+fn show_record(block: &Block, span: &RecordSpan, format: &dyn LogFormat, path: &Path) -> Value {
+    let name = path.file_name().expect("a file").to_string_lossy();
+    let mut out = Vec::new();
+    let context = DecodeContext {
+        header: block.header.as_deref(),
+        ..context(&name)
+    };
+    let result = match format.decode(block.record(span), &context, &mut out) {
+        Ok(RecordKind::Exchange) => "exchange",
+        Ok(RecordKind::Event) => "event",
+        Ok(RecordKind::Other) => "other",
+        Err(reason) => {
+            assert!(out.is_empty());
+            span.reason(reason).as_str()
+        }
+    };
+    let exchanges: Vec<Value> = out.iter().map(show).collect();
+    let at = block.offset(span);
+    let mut record = json!({"offset": at, "result": result, "exchanges": exchanges});
+    if let Some(joined) = block.joined_rows(span) {
+        record["rows"] = json!(joined.rows.len());
+        record["repeats"] = json!(joined.repeats);
+    }
+    let mut events = Vec::new();
+    if result == "event" {
+        format.events(block.record(span), &context, &mut events);
+        assert!(
+            !events.is_empty(),
+            "{}: an event without events",
+            path.display()
+        );
+        record["events"] = events.iter().map(show_event).collect();
+    }
+    record
+}
+
 #[test]
 fn samples_decode_as_stored() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
@@ -207,35 +260,10 @@ fn samples_decode_as_stored() {
         assert_eq!(format.name(), format_name, "{}", path.display());
         seen.push(format_name);
         let mut records = Vec::new();
-        for span in &block.records {
-            let mut out = Vec::new();
-            let context = DecodeContext {
-                header: block.header.as_deref(),
-                ..context(&name)
-            };
-            let result = match format.decode(block.record(span), &context, &mut out) {
-                Ok(RecordKind::Exchange) => "exchange",
-                Ok(RecordKind::Event) => "event",
-                Ok(RecordKind::Other) => "other",
-                Err(reason) => {
-                    assert!(out.is_empty());
-                    span.reason(reason).as_str()
-                }
-            };
-            let exchanges: Vec<Value> = out.iter().map(show).collect();
-            let at = block.offset(span);
-            let mut record = json!({"offset": at, "result": result, "exchanges": exchanges});
-            let mut events = Vec::new();
-            if result == "event" {
-                format.events(block.record(span), &context, &mut events);
-                assert!(
-                    !events.is_empty(),
-                    "{}: an event without events",
-                    path.display()
-                );
-                record["events"] = events.iter().map(show_event).collect();
+        for block in joined(block, format) {
+            for span in &block.records {
+                records.push(show_record(&block, span, format, &path));
             }
-            records.push(record);
         }
         let text = format!(
             "{}\n",
@@ -268,6 +296,11 @@ fn decode_all(bytes: &[u8], format: &dyn LogFormat, name: &str) -> Vec<Exchange>
         let _ = format.decode(block.record(span), &context(name), &mut out);
     }
     out
+}
+
+/// Whether the records of a sample are lines. JSON values may span them; a pickle is one record.
+fn is_lined(path: &Path) -> bool {
+    path.extension().is_none_or(|e| e != "json" && e != "pkl")
 }
 
 /// Byte soup that now and then looks like a log.
@@ -402,7 +435,7 @@ fn harmed_anywhere(
         return Some("a byte is in no record");
     }
     let rows = frame(bytes).header;
-    if path.extension().is_some_and(|e| e == "json") || rows != block.header {
+    if !is_lined(path) || rows != block.header {
         // Values may span lines, and rows mean nothing under another header.
         return None;
     }
@@ -432,7 +465,7 @@ proptest! {
     #[test]
     fn soup_between_lines_harms_no_neighbour(at in any::<prop::sample::Index>(), soup in soup()) {
         for (path, format, bytes) in loaded() {
-            if path.extension().is_none_or(|e| e != "json") {
+            if is_lined(path) {
                 let harmed = harmed_by_line(&soup, at, bytes, *format, path);
                 prop_assert!(harmed.is_none(), "{harmed:?}");
             }

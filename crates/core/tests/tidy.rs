@@ -206,6 +206,7 @@ fn layers_hold() {
 const CORE: [&str; 24] = [
     "record",
     "exchange",
+    "estimate",
     "capacity",
     "engine",
     "threshold",

@@ -19,6 +19,7 @@ fn subject(number: u32, tenant: u32, t: i64) -> Subject {
         t_end: Some(t + 20_000_000),
         id_rank: number,
         judge: true,
+        process_start: None,
     }
 }
 

@@ -213,6 +213,7 @@ mod tests {
             t_end: None,
             id_rank: call * 10 + role as u32,
             judge: true,
+            process_start: None,
         }
     }
 

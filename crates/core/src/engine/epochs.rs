@@ -45,6 +45,7 @@ impl Told {
             kind: match event.kind {
                 EventKind::ServerInfo => "server_info",
                 EventKind::CapacityGauge => "metrics",
+                EventKind::PodSpec => "pod spec",
                 _ => "engine log",
             },
             node: event.node.clone(),
@@ -110,7 +111,7 @@ fn told(observations: &[Observation]) -> Vec<Told> {
                 !now.pools.is_empty() || now.version.is_some() && now.window.is_some()
             }
             EventKind::Startup => now.pools.contains_key(&event.rank) && now.t != event.t,
-            EventKind::ServerInfo => true,
+            EventKind::ServerInfo | EventKind::PodSpec => true,
             EventKind::CapacityGauge => now.t != event.t,
             _ => false,
         });

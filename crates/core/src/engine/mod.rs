@@ -29,6 +29,9 @@ const MAX_ID_BYTES: usize = 256;
 pub enum EventKind {
     /// Launch arguments of a process: n1 page size, n2 stated context length, tokens.
     ServerArgs,
+    /// Launch arguments as a cluster specifies them: n1 page size, n2 stated context length, n3
+    /// pool where it is fixed, tokens.
+    PodSpec,
     /// A process came up: n1 pool, n2 window, tokens; n3 greatest number of running requests.
     Startup,
     /// The pool was allocated: n1 tokens; n2 window where the line names it.
@@ -95,6 +98,12 @@ pub enum EventKind {
     Retracted,
     /// The account of one request: n1 its input, n2 of it cached, n3 output, tokens.
     ReqTimeStats,
+    /// What was billed for a minute: n1 requests, n2 prompt tokens, n3 answer tokens.
+    UsageMinute,
+    /// The same for an hour.
+    UsageHour,
+    /// The same for a day.
+    UsageDay,
 }
 
 impl EventKind {
@@ -102,6 +111,7 @@ impl EventKind {
     pub fn as_str(self) -> &'static str {
         match self {
             EventKind::ServerArgs => "server_args",
+            EventKind::PodSpec => "pod_spec",
             EventKind::Startup => "startup",
             EventKind::PoolAllocated => "pool_allocated",
             EventKind::PoolBelowWindow => "pool_below_window",
@@ -135,6 +145,9 @@ impl EventKind {
             EventKind::StateDeleted => "state_deleted",
             EventKind::Retracted => "retracted",
             EventKind::ReqTimeStats => "req_time_stats",
+            EventKind::UsageMinute => "usage_minute",
+            EventKind::UsageHour => "usage_hour",
+            EventKind::UsageDay => "usage_day",
         }
     }
 }
@@ -175,6 +188,8 @@ pub struct EngineEvent {
     pub role: Option<Role>,
     /// Ranks of the process that wrote the line, such as `DP0 TP0`.
     pub rank: Option<String>,
+    /// Model, where the event is about one and tells nothing of capacity.
+    pub model: Option<String>,
     /// Id of the request in the engine.
     pub engine_request_id: Option<String>,
     /// Id of the hand-over between prefill and decode.
@@ -204,6 +219,7 @@ impl EngineEvent {
             node: None,
             role: None,
             rank: None,
+            model: None,
             engine_request_id: None,
             bootstrap_room: None,
             n1: None,

@@ -34,6 +34,9 @@ const DIGITS: u32 = 3;
 /// Independent facts that make a row, and their surprise in millibits.
 const PARTS: u32 = 3;
 const JOINT_MILLIBITS: u64 = 36_000;
+/// A source of up to 16 facts is an ordinary one; each doubling beyond makes any fact likelier by
+/// one bit. In millibits.
+const FEW_MILLIBITS: u32 = 4_000;
 /// Facts as near as this many bytes are parts of one: first and last name, a model and its version.
 const NEAR: u32 = 3;
 
@@ -207,9 +210,10 @@ impl Kind for FactKind {
         let millibits: u64 = groups.iter().map(|g| u64::from(g.1)).sum();
         let parts = groups.len() as u32;
         // A source of many facts holds any one of them the likelier: a long prompt full of numbers.
+        let excess = chance.places.saturating_sub(FEW_MILLIBITS);
         let score = groups
             .iter()
-            .map(|g| u64::from(g.1.saturating_sub(chance.excess)))
+            .map(|g| u64::from(g.1.saturating_sub(excess)))
             .sum();
         if parts < PARTS || score < JOINT_MILLIBITS {
             return None;

@@ -2,7 +2,7 @@
 
 use super::body::{self, Request, Response, push_candidate, push_correlation};
 use super::json::{Fault, Json};
-use super::{DecodeContext, LogFormat, envelope, labels};
+use super::{Bodies, DecodeContext, LogFormat, envelope, labels};
 use crate::exchange::{
     ContentState, CorrelationKind, Exchange, Outcome, RecordKind, RejectReason, Role,
 };
@@ -71,7 +71,7 @@ impl LogFormat for Bedrock {
     fn decode(
         &self,
         record: &[u8],
-        _context: &DecodeContext<'_>,
+        context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
         if is_stream(record) {
@@ -79,13 +79,14 @@ impl LogFormat for Bedrock {
         }
         envelope::decode(without_prefix(record), out, |record| {
             let Some(events) = record.any(&["logEvents", "events"]) else {
-                return invocation(record);
+                return invocation(record, context.bodies);
             };
             let mut found = Vec::new();
             for event in events.items() {
                 let message = event.str_of("message").unwrap_or_default();
                 if let Ok(inner @ Json::Object(_)) = Json::parse(message.trim()) {
-                    envelope::append(&mut found, invocation(&inner)?);
+                    let call = invocation(&inner, context.bodies)?;
+                    envelope::append(&mut found, call);
                 }
             }
             Ok(found)
@@ -125,7 +126,7 @@ fn bare_stream(events: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
     Ok(body::expand(base, Request::default(), response)?)
 }
 
-fn invocation(record: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
+fn invocation(record: &Json<'_>, bodies: Option<&dyn Bodies>) -> Result<Vec<Exchange>, Fault> {
     if !record.has("modelId") && record.str_of("schemaType") != Some("ModelInvocationLog") {
         return Err(RejectReason::UnknownShape.into());
     }
@@ -156,11 +157,13 @@ fn invocation(record: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
         };
     }
     envelope::extras(&mut base, record, &READ);
-    let mut request = match record.at(&["input", "inputBodyJson"]) {
+    let asked = elsewhere(record.at(&["input", "inputBodyS3Path"]), bodies);
+    let mut request = match record.at(&["input", "inputBodyJson"]).or(asked.as_ref()) {
         Some(body) => Request::read(envelope::unpacked(body).as_ref().unwrap_or(body)),
         None => Request::default(),
     };
-    let mut response = match record.at(&["output", "outputBodyJson"]) {
+    let answer = elsewhere(record.at(&["output", "outputBodyS3Path"]), bodies);
+    let mut response = match record.at(&["output", "outputBodyJson"]).or(answer.as_ref()) {
         Some(body) => Response::read(envelope::unpacked(body).as_ref().unwrap_or(body)),
         None => Response::default(),
     };
@@ -176,6 +179,12 @@ fn invocation(record: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
         base.outcome = Outcome::Ok;
     }
     Ok(body::expand(base, request, response)?)
+}
+
+/// The body that a record points at, where it is at hand.
+fn elsewhere(pointer: Option<&Json<'_>>, bodies: Option<&dyn Bodies>) -> Option<Json<'static>> {
+    let text = bodies?.text(pointer?.as_str()?)?;
+    Some(Json::Str(text.into()))
 }
 
 /// The envelope counts only what no cache had; errors write zeros.
@@ -195,5 +204,54 @@ fn counts(record: &Json<'_>, base: &mut Exchange) {
     base.cached_tokens = read;
     if base.prompt_tokens.or(base.completion_tokens).is_some() {
         base.tokens_source = Some("provider");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One object, under the name that records give it.
+    struct One(&'static str, &'static str);
+
+    impl Bodies for One {
+        fn text(&self, address: &str) -> Option<String> {
+            (address == self.0).then(|| self.1.to_owned())
+        }
+    }
+
+    #[test]
+    fn bodies_beside_the_log_are_read_where_they_are_at_hand() {
+        let record = br#"{"schemaType":"ModelInvocationLog","modelId":"m","requestId":"r",
+            "input":{"inputBodyS3Path":"s3://b/data/u_input.json.gz"},
+            "output":{"outputBodyS3Path":"s3://b/data/u_output.json.gz"}}"#;
+        let asked = One(
+            "s3://b/data/u_input.json.gz",
+            r#"{"messages":[{"role":"user","content":[{"text":"how many"}]}]}"#,
+        );
+        let streamed = One(
+            "s3://b/data/u_output.json.gz",
+            r#"[{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"forty"}}]"#,
+        );
+        let decode = |bodies: Option<&dyn Bodies>| {
+            let context = DecodeContext {
+                bodies,
+                ..DecodeContext::default()
+            };
+            let mut out = Vec::new();
+            let kind = Bedrock.decode(record, &context, &mut out);
+            assert_eq!(kind, Ok(RecordKind::Exchange));
+            out.remove(0)
+        };
+        let none = decode(None);
+        let external = (ContentState::External, ContentState::External);
+        assert_eq!((none.prompt_state, none.response_state), external);
+        let found = decode(Some(&asked));
+        assert_eq!(found.prompt.unwrap().text, "how many");
+        let full = (ContentState::Full, ContentState::External);
+        assert_eq!((found.prompt_state, found.response_state), full);
+        let found = decode(Some(&streamed));
+        assert_eq!(found.response.unwrap().text, "forty");
+        assert_eq!(found.prompt_state, ContentState::External);
     }
 }

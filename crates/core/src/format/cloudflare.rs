@@ -2,10 +2,12 @@
 
 use super::body::{self, Request, Response, push_candidate, push_correlation, salvage};
 use super::json::{Fault, Json};
+use super::sealed::BodyKeys;
 use super::{DecodeContext, LogFormat, envelope, labels};
 use crate::exchange::{
     ContentState, CorrelationKind, Exchange, Outcome, RecordKind, RejectReason, Role,
 };
+use std::borrow::Cow;
 
 /// The format; see the module.
 pub struct Cloudflare;
@@ -74,12 +76,12 @@ impl LogFormat for Cloudflare {
     fn decode(
         &self,
         record: &[u8],
-        _context: &DecodeContext<'_>,
+        context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
         envelope::decode(record, out, |record| {
             if record.has("Gateway") || record.has("RequestBody") {
-                return event(record);
+                return event(record, context.keys);
             }
             let mut found = Vec::new();
             match record.some("result") {
@@ -96,8 +98,16 @@ impl LogFormat for Cloudflare {
     }
 }
 
+/// A field that may have been encrypted.
+enum Field<'a> {
+    Plain(Cow<'a, Json<'a>>),
+    /// Under a key that is not at hand.
+    Sealed,
+    Absent,
+}
+
 /// One pushed event. It has no id of its own.
-fn event(event: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
+fn event(event: &Json<'_>, keys: Option<&BodyKeys>) -> Result<Vec<Exchange>, Fault> {
     let mut base = Exchange {
         role: Some(Role::Gateway),
         model_raw: envelope::text(event, &["Model", "RequestedModel"]),
@@ -106,8 +116,16 @@ fn event(event: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
         t_start: envelope::utc(event.some("Timestamp")),
         ..Exchange::default()
     };
-    if let Some(metadata) = event.some("Metadata").filter(|m| !is_encrypted(m)) {
-        labels::push(&mut base, Some(unwrapped(metadata)));
+    let field = |name: &str| match event.some(name) {
+        Some(body) if is_encrypted(body) => match keys.and_then(|keys| keys.open(body)) {
+            Some(text) => Field::Plain(Cow::Owned(Json::Str(text.into()))),
+            None => Field::Sealed,
+        },
+        Some(body) => Field::Plain(Cow::Borrowed(unwrapped(body))),
+        None => Field::Absent,
+    };
+    if let Field::Plain(metadata) = field("Metadata") {
+        labels::push(&mut base, Some(&metadata));
     }
     push_candidate(
         &mut base.tenant_candidates,
@@ -138,16 +156,16 @@ fn event(event: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
     }
     envelope::extras(&mut base, event, &EVENT);
     let mut request = Request::default();
-    match event.some("RequestBody") {
-        Some(body) if is_encrypted(body) => request.state = ContentState::Encrypted,
-        Some(body) => request = Request::read(unwrapped(body)),
-        None => {}
+    match field("RequestBody") {
+        Field::Sealed => request.state = ContentState::Encrypted,
+        Field::Plain(body) => request = Request::read(&body),
+        Field::Absent => {}
     }
     let mut response = Response::default();
-    match event.some("ResponseBody") {
-        Some(body) if is_encrypted(body) => response.state = ContentState::Encrypted,
-        Some(body) => response = Response::read(unwrapped(body)),
-        None => {}
+    match field("ResponseBody") {
+        Field::Sealed => response.state = ContentState::Encrypted,
+        Field::Plain(body) => response = Response::read(&body),
+        Field::Absent => {}
     }
     Ok(body::expand(base, request, response)?)
 }

@@ -4,6 +4,7 @@
 //! formats share (request and response bodies); neither knows who calls it. Nothing here merges,
 //! links or drops records: that needs more than one of them.
 
+pub mod azure_apim;
 pub mod azure_openai;
 pub mod azure_trace;
 pub mod batch;
@@ -24,6 +25,7 @@ mod headers;
 pub mod helicone;
 pub mod json;
 pub mod kong;
+pub mod kubernetes;
 mod labels;
 pub mod langfuse;
 pub mod litellm;
@@ -32,16 +34,19 @@ pub mod mooncake;
 pub mod native;
 pub mod openai;
 pub mod otlp;
+pub mod pickle;
 pub mod portkey;
 pub(crate) mod python;
 pub mod ray_serve;
 mod reader;
 pub(crate) mod repair;
+pub mod sealed;
 pub mod server_info;
 pub mod sglang;
 mod stray;
 mod thin;
 pub mod time;
+pub mod usage_export;
 pub mod vertex;
 pub mod vllm;
 
@@ -69,6 +74,16 @@ pub struct DecodeContext<'a> {
     pub header: Option<&'a [u8]>,
     /// File name of the source, without folders.
     pub source_name: &'a str,
+    /// Private keys of encrypted bodies.
+    pub keys: Option<&'a sealed::BodyKeys>,
+    /// Bodies that lie beside the log as objects of their own.
+    pub bodies: Option<&'a dyn Bodies>,
+}
+
+/// Bodies that records point at.
+pub trait Bodies: Sync {
+    /// The text of the object that a record names by its address; `None` where it is not at hand.
+    fn text(&self, address: &str) -> Option<String>;
 }
 
 /// Which texts of a record its reader has use for.
@@ -107,6 +122,18 @@ pub trait LogFormat: Sync + Send {
         let _ = (record, context, out);
     }
 
+    /// Whether a call may lie in several records, which are then to be put together by
+    /// [`row_key`](LogFormat::row_key) before they are decoded.
+    fn joins_rows(&self) -> bool {
+        false
+    }
+
+    /// The call that a record belongs to and its place in it; `None` where it stands alone.
+    fn row_key(&self, record: &[u8], context: &DecodeContext<'_>) -> Option<frame::RowKey> {
+        let _ = (record, context);
+        None
+    }
+
     /// As [`decode`](LogFormat::decode), for a record that was decoded before, by someone who needs
     /// some of its texts only. What is not wanted may be missing from the exchanges, with all that
     /// follows from it; their number, their order, and the wanted texts with their states are the
@@ -136,6 +163,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &sglang::SglangJson,
         &sglang::SglangText,
         &sglang::SglangMetrics,
+        &sglang::SglangDump,
         &vllm::VllmText,
         &vllm::VllmJson,
         &litellm::Litellm,
@@ -143,6 +171,7 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &batch::Batch,
         &cloudflare::Cloudflare,
         &bedrock::Bedrock,
+        &azure_apim::AzureApim,
         &azure_openai::AzureOpenAi,
         &kong::Kong,
         &langfuse::Langfuse,
@@ -166,6 +195,8 @@ pub fn table() -> &'static [&'static dyn LogFormat] {
         &engine_log::EngineLog,
         &server_info::ServerInfo,
         &server_info::Metrics,
+        &kubernetes::Kubernetes,
+        &usage_export::UsageExport,
     ]
 }
 

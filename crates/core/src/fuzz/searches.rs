@@ -123,6 +123,10 @@ fn item(input: &mut Input<'_>, number: usize, words: u8) -> Item {
                 .map(|t| t + length * 1000 - 500),
             id_rank: number as u32,
             judge: shape & 128 == 0,
+            // Of some, the process was started in their look-back, of others before it.
+            process_start: t_start
+                .filter(|_| shape & 64 > 0)
+                .map(|t| t - length * 7_000),
         },
         texts,
         prompt_truncated: shape & 16 > 0,

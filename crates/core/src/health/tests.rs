@@ -95,6 +95,7 @@ fn subject(number: u32) -> Subject {
         t_end: None,
         id_rank: 1000 - number,
         judge: true,
+        process_start: None,
     }
 }
 

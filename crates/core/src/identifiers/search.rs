@@ -241,7 +241,7 @@ impl Identifiers {
             let s = &subjects[found.exchange as usize];
             let (tenant, t0) = (s.tenant?, s.t_start?);
             let t1 = existed(s, t0);
-            let (from, to) = self.settings.range(t0, t1);
+            let (from, to) = self.settings.range(s, t0, t1);
             let call = s.call;
             Some(Judged {
                 found,

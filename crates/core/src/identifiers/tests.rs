@@ -44,6 +44,7 @@ fn item(call: u32, tenant: u32, t: i64, prompt: &str, response: &str) -> Item {
             t_end: Some(t * 1_000_000 + 500_000),
             id_rank: call,
             judge: true,
+            process_start: None,
         },
         texts: [text(prompt), text(response), None, None],
     }

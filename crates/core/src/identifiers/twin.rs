@@ -169,7 +169,7 @@ fn row(items: &[Item], settings: &Settings, found: &Found, spelt: &[u8]) -> Opti
     let own = &items[found.exchange as usize].subject;
     let (tenant, t0) = (own.tenant?, own.t_start?);
     let t1 = existed(own, t0);
-    let seen = seen(items, own, settings.range(t0, t1), spelt);
+    let seen = seen(items, own, settings.range(own, t0, t1), spelt);
     let (in_own_prompt, mut firsts, prompts) = (seen.in_own_prompt, seen.firsts, seen.prompts);
     let carries = |who: u32, key: &Key| {
         !key.1

@@ -17,6 +17,7 @@ fn exchange(call: u32, tenant: u32, prompt: String, response: String) -> Item {
             t_end: None,
             id_rank: call,
             judge: true,
+            process_start: None,
         },
         texts: [
             Some(FieldText::of(prompt)),

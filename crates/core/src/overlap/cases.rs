@@ -20,6 +20,7 @@ fn exchange(call: u32, tenant: u32, start: i64, prompt: &str, response: &str) ->
             t_end: Some((start + 5) * SECOND),
             id_rank: 0,
             judge: true,
+            process_start: None,
         },
         texts: [
             Some(FieldText::of(prompt)),

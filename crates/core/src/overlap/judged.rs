@@ -126,7 +126,7 @@ impl Texts {
             let s = &subjects[first as usize];
             if let (Some(tenant), Some(t0)) = (s.tenant, s.t_start) {
                 let t1 = existed(s, t0);
-                let (from, to) = settings.range(t0, t1);
+                let (from, to) = settings.range(s, t0, t1);
                 let judged = Judged {
                     exchange: first,
                     field: members[0].field,

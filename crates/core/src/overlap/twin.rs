@@ -202,7 +202,9 @@ impl Corpus<'_> {
 
     fn in_range(&self, judged: &Judged, exchange: usize) -> bool {
         let s = &self.subjects[exchange];
-        let (from, to) = self.settings.range(judged.t0, judged.t1);
+        let (from, to) = self
+            .settings
+            .range(&self.subjects[judged.exchange], judged.t0, judged.t1);
         s.tenant.is_some() && s.t_start.is_some_and(|t| from <= t && t <= to)
     }
 

@@ -30,6 +30,9 @@ pub struct Subject {
     pub id_rank: u32,
     /// Whether its response is to be searched, if a tenant and a time are known.
     pub judge: bool,
+    /// When the process that computed it was started, where that is known: what it served since
+    /// may still lie in its memory, however long ago.
+    pub process_start: Option<TimeMicros>,
 }
 
 /// The texts of one exchange.
@@ -184,10 +187,17 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// The time in which text counts for a judged exchange: first and last microsecond.
-    pub(crate) fn range(&self, t0: TimeMicros, t1: TimeMicros) -> (TimeMicros, TimeMicros) {
+    /// The time in which text counts for a judged exchange that was there from `t0` to `t1`: first
+    /// and last microsecond. It looks back as far as is set, and to the start of its process.
+    pub(crate) fn range(
+        &self,
+        judged: &Subject,
+        t0: TimeMicros,
+        t1: TimeMicros,
+    ) -> (TimeMicros, TimeMicros) {
+        let from = t0.saturating_sub(self.look_back);
         (
-            t0.saturating_sub(self.look_back),
+            judged.process_start.map_or(from, |start| from.min(start)),
             t1.saturating_add(self.clock_tolerance),
         )
     }

@@ -18,6 +18,8 @@ pub(super) struct Text {
     pub tenant: u32,
     pub t0: i64,
     pub t1: i64,
+    /// Tokens.
+    pub places: u32,
     /// Hash of its tokens, and its place among equal ones of its call.
     content: u128,
     rank: (crate::exchange::Role, i64, u32, Field),
@@ -43,6 +45,7 @@ impl Text {
             tenant,
             t0,
             t1,
+            places: tokens.len() as u32,
             content: hasher.digest128(),
             rank: (subject.role, t0, subject.id_rank, field),
         }

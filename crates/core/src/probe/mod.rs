@@ -23,7 +23,7 @@ use crate::surprise::{Span, log2_millibits};
 use carriers::{Carriers, Event};
 use hashbrown::HashMap;
 use index::{Index, Text};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Occurrences of one key in one text that count.
 const REPEATS: usize = 2;
@@ -126,10 +126,10 @@ pub trait Kind: Send + Sync {
 /// How much room chance has, as logarithms in millibits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chance {
-    /// Pairs of places for keys in judged texts and in all texts.
+    /// Places for keys in the judged text, in the source, and the pairs of exchanges of the case.
     pub pairs: u32,
-    /// Places in this source over those of a mean exchange; 0 if it has fewer.
-    pub excess: u32,
+    /// Places for keys in the source.
+    pub places: u32,
 }
 
 /// What scanning finds.
@@ -161,10 +161,8 @@ pub struct Probe<K> {
     carriers: Carriers,
     /// Exchanges that hold enough keys.
     holders: Vec<AtomicBool>,
-    /// Places for keys in judged texts, and in all texts.
-    places: [AtomicU64; 2],
-    /// Exchanges with places.
-    exchanges: AtomicU64,
+    /// Pairs of exchanges that could be compared, in millibits.
+    exchange_pairs: u32,
     /// The last time that counts for any text.
     last: i64,
     rows: HashMap<(u32, u32), JointRow>,
@@ -179,6 +177,11 @@ impl<K: Kind> Probe<K> {
         kind: K,
         memory_bytes: usize,
     ) -> Probe<K> {
+        // Not the judged ones alone: a row must not depend on which other answers are judged.
+        let known = subjects
+            .iter()
+            .filter(|s| s.tenant.is_some() && s.t_start.is_some())
+            .count() as u64;
         Probe {
             holders: subjects.iter().map(|_| AtomicBool::new(false)).collect(),
             kind,
@@ -188,8 +191,7 @@ impl<K: Kind> Probe<K> {
             step: Step::Index,
             index: Index::default(),
             carriers: Carriers::default(),
-            places: [AtomicU64::new(0), AtomicU64::new(0)],
-            exchanges: AtomicU64::new(0),
+            exchange_pairs: 2 * log2_millibits(known.max(1)),
             last: i64::MIN,
             rows: HashMap::new(),
         }
@@ -226,7 +228,6 @@ impl<K: Kind> Probe<K> {
                 out.entries
                     .extend(first.map(|&(key, mark)| (key, number, mark)));
             }
-            self.places[0].fetch_add(tokens.len() as u64, Ordering::Relaxed);
             out.texts.push(text);
         }
     }
@@ -237,17 +238,13 @@ impl<K: Kind> Probe<K> {
             return;
         };
         let mut held: Vec<(u32, bool)> = Vec::new();
-        let mut places = 0;
         for field in Field::ALL {
-            places += self.kind.probe(field, texts, |key, _| {
+            self.kind.probe(field, texts, |key, _| {
                 if let Some(number) = self.index.find(key) {
                     held.push((number, field != Field::Prompt));
                 }
             });
         }
-        self.places[1].fetch_add(places, Ordering::Relaxed);
-        self.exchanges
-            .fetch_add(u64::from(places > 0), Ordering::Relaxed);
         held.sort_unstable();
         held.dedup_by_key(|h| h.0);
         if held.len() >= K::LEAST {
@@ -286,7 +283,7 @@ impl<K: Kind> Probe<K> {
         for same in found.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             for &(text, judged) in self.index.entries(same[0].0) {
                 let facts = &self.index.texts[text as usize];
-                let (from, to) = self.settings.range(facts.t0, facts.t1);
+                let (from, to) = self.range(facts);
                 if facts.tenant == tenant
                     || facts.call == subject.call
                     || !(from..=to).contains(&time)
@@ -304,10 +301,10 @@ impl<K: Kind> Probe<K> {
             }
         }
         seeds.sort_unstable();
-        let chance = self.chance(places);
         for of_text in seeds.chunk_by(|a, b| a.0 == b.0) {
             let facts = &self.index.texts[of_text[0].0 as usize];
             let mut seeds: Vec<Seed> = of_text.iter().map(|s| s.1).collect();
+            let chance = self.chance(facts, places);
             if let Some(joint) = self.kind.join(&mut seeds, chance) {
                 let row = JointRow {
                     exchange: facts.exchange,
@@ -324,13 +321,18 @@ impl<K: Kind> Probe<K> {
         }
     }
 
-    fn chance(&self, places: u64) -> Chance {
-        let read = |of: &AtomicU64| of.load(Ordering::Relaxed).max(1);
-        let [judged, all] = &self.places;
-        let mean = (read(all) / read(&self.exchanges)).max(1);
+    /// The time in which a source of a judged text counts.
+    fn range(&self, text: &Text) -> (i64, i64) {
+        let judged = &self.subjects[text.exchange as usize];
+        self.settings.range(judged, text.t0, text.t1)
+    }
+
+    fn chance(&self, judged: &Text, places: u64) -> Chance {
+        let places = log2_millibits(places.max(1));
+        let judged = log2_millibits(u64::from(judged.places.max(1)));
         Chance {
-            pairs: log2_millibits(read(judged)) + log2_millibits(read(all)),
-            excess: log2_millibits(places.max(1)).saturating_sub(log2_millibits(mean)),
+            pairs: judged + places + self.exchange_pairs,
+            places,
         }
     }
 
@@ -407,7 +409,7 @@ impl<K: Kind> TextOperator for Probe<K> {
             Step::Index => {
                 self.index.close(self.memory);
                 for text in &self.index.texts {
-                    self.last = self.last.max(self.settings.range(text.t0, text.t1).1);
+                    self.last = self.last.max(self.range(text).1);
                 }
                 self.carriers = Carriers::new(self.index.len());
                 Step::Carriers

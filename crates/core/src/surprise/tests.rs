@@ -26,6 +26,7 @@ pub(crate) fn item(call: u32, tenant: u32, prompt: &str, response: &str) -> Item
             t_end: None,
             id_rank: call,
             judge: true,
+            process_start: None,
         },
         prompt: FieldText::of(prompt),
         response: FieldText::of(response),

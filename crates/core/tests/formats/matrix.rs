@@ -1,8 +1,8 @@
 //! What each format can tell, seen in its samples: the tables of `docs/formats.md`.
 
-use super::{context, frame, samples};
+use super::{context, frame, joined, samples};
 use pentimento_core::exchange::{CorrelationKind, Exchange};
-use pentimento_core::format::{by_name, table};
+use pentimento_core::format::{DecodeContext, by_name, table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -53,6 +53,65 @@ Names are those of `source_format`. The columns of the tables are in [tables.md]
 
 ";
 
+const TAIL: &str = "
+## Several records, one call
+
+Azure API Management writes a call as one row with its counts and one for every 32 KB of its
+request and response. Rows of one `CorrelationId` in one source are put together in the order of
+their sequence numbers, whatever stands between them; the exchange lies where the first of them
+lies, its id is made of all of them, and the counts of the source count rows. At most 128 MiB of
+rows wait at a time; the call whose first row is the oldest leaves first. A chunk that is
+missing, a text that does not read to its end, and a second text with the same number leave the
+state `truncated`. Rows of one call in two sources are two exchanges that are linked by their
+id.
+
+## Bodies elsewhere
+
+Cloudflare's encrypted bodies are opened with `--private-key FILE` (PEM, PKCS#8 or PKCS#1,
+several keys in one file are tried in turn); without a key that fits, or where a byte was
+changed, the state stays `encrypted`. Bodies that Bedrock keeps in `data/{uuid}_input.json` or
+`_output.json`, packed or not, and messages that OpenTelemetry uploads as `{uuid}_inputs.json`,
+`{uuid}_outputs.json` and `{uuid}_system_instruction.json` are read where a record points at
+them and the object is among the inputs; else they are `external`. Such objects are sources of
+the format `body_object`, whose records are no calls.
+
+## Dumps and cluster specifications
+
+SGLang's dumps are pickles. They are read opcode by opcode into plain values: nothing that they
+name is looked up or called. A dump is one record, so its size counts against `[limits]
+max_record_bytes`. Pods, workloads and Helm values are read as JSON (`kubectl get pods -o json`,
+`helm get values -o json`), not as YAML.
+
+## Bills
+
+Usage pages of OpenAI (`start_time`, `end_time`), usage reports of Anthropic (`starting_at`,
+`ending_at`) and lines of `{\"usage_from\", \"usage_to\", \"model\", \"requests\",
+\"input_tokens\", \"output_tokens\"}` become events `usage_minute`, `usage_hour` or `usage_day`;
+other intervals are rejected. They are no exchanges: the query `billed_not_logged` sets them
+beside the logged calls.
+
+## Estimated tokens
+
+Where the whole prompt is there and its count is missing, or the text needs more than eight
+times as many tokens as were counted, `tokens_estimated` holds an estimate: each character has a
+weight by its kind and script (`script-table-1`). The weights were fitted to the vocabulary
+o200k; estimate against the true count, on translated program messages, code and JSON (60,000
+characters each):
+
+| text | o200k | cl100k | text | o200k | cl100k |
+| --- | --- | --- | --- | --- | --- |
+| English | +3 % | +4 % | Arabic | -1 % | -53 % |
+| German, French, Spanish | +1 to +3 % | -7 to -12 % | Hebrew | +8 % | -14 % |
+| Polish, Hungarian | -14 to -16 % | -25 to -28 % | Hindi, Tamil | +1 to +2 % | -65 to -69 % |
+| Vietnamese | +5 % | -28 % | Thai | -4 % | -51 % |
+| Russian | +5 % | -26 % | Chinese | 0 % | -15 % |
+| Greek | -1 % | -56 % | Japanese, Korean | -1 to +1 % | -21 to -24 % |
+| Python, Rust | -2 to -8 % | -1 to -8 % | JSON | +4 % | +4 % |
+
+A vocabulary of the serving model may need twice as many tokens as o200k for scripts that it
+knows badly: an estimate is a lower bound there.
+";
+
 fn has(exchange: &Exchange, kind: CorrelationKind) -> bool {
     exchange.correlation.iter().any(|c| c.kind == kind)
 }
@@ -68,11 +127,16 @@ fn decoded() -> BTreeMap<&'static str, Vec<Exchange>> {
             .to_string_lossy()
             .into_owned();
         let bytes = fs::read(&path).expect("a readable sample");
-        let block = frame(&bytes);
         let out = found.entry(name).or_default();
-        for span in &block.records {
-            // What the samples hold that is no exchange is told by their stored results.
-            let _ = format.decode(block.record(span), &context(&file), out);
+        for block in joined(frame(&bytes), format) {
+            let context = DecodeContext {
+                header: block.header.as_deref(),
+                ..context(&file)
+            };
+            for span in &block.records {
+                // What the samples hold that is no exchange is told by their stored results.
+                let _ = format.decode(block.record(span), &context, out);
+            }
         }
     }
     found
@@ -140,6 +204,7 @@ fn render(decoded: &BTreeMap<&str, Vec<Exchange>>) -> String {
         };
         out.push_str(&format!("- `{}`: {lacks}\n", format.name()));
     }
+    out.push_str(TAIL);
     out
 }
 

@@ -35,20 +35,23 @@ table! {
         /// first rank only, so that a missing line proves nothing
         pub rank: Option<String>,
         /// What happened, such as startup, prefill_batch, length_rejected, req_time_stats,
-        /// decode_transfer_failed, context_corruption
+        /// decode_transfer_failed, context_corruption; usage_minute, usage_hour and usage_day for
+        /// what was billed from t on
         pub kind: Word,
+        /// Model that the event is about, by its name after `[models]`; null where it names none
+        pub model: Option<String>,
         /// Id of the request in the engine
         pub engine_request_id: Option<String>,
         /// Id of the hand-over between prefill and decode, a decimal string
         pub bootstrap_room: Option<String>,
         /// First number: a length for refusals and accounts, the pool for capacity, sequences or
-        /// requests for batches
+        /// requests for batches, requests for usage
         pub n1: Option<i64>,
         /// Second number: a limit for refusals, cached tokens for accounts, a window for capacity,
-        /// new or held tokens for batches
+        /// new or held tokens for batches, prompt tokens for usage
         pub n2: Option<i64>,
         /// Third number: output tokens for accounts, cached tokens for prefill batches, accepted
-        /// draft length in thousandths for decode batches
+        /// draft length in thousandths for decode batches, answer tokens for usage
         pub n3: Option<i64>,
         /// Cache that was moved for the request
         #[unit = "bytes"]

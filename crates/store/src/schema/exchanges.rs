@@ -91,6 +91,13 @@ table! {
         pub cached_tokens: Option<i64>,
         /// Who counted the tokens: engine, provider, gateway; null where nobody did
         pub tokens_source: Option<Word>,
+        /// Tokens of the prompt estimated from its text, where its logged count is missing or
+        /// cannot be true and the whole text was there; never mixed with logged counts
+        #[unit = "tokens"]
+        pub tokens_estimated: Option<i64>,
+        /// How they were estimated: script-table-1 (a weight for each character by its script), or
+        /// a tokenizer's name
+        pub tokens_estimate_method: Option<Word>,
         /// Length of the prompt's text as read
         #[unit = "bytes"]
         pub prompt_bytes: i64,
@@ -221,6 +228,8 @@ impl ExchangeRow {
             completion_tokens: None,
             cached_tokens: None,
             tokens_source: None,
+            tokens_estimated: None,
+            tokens_estimate_method: None,
             prompt_bytes: 0,
             response_bytes: 0,
             prompt_hmac: None,

@@ -1,5 +1,6 @@
 //! What a framer hands out: records and rejects with their places in the stream.
 
+use super::join::JoinedRows;
 use crate::exchange::RejectReason;
 use std::io;
 use std::sync::Arc;
@@ -69,6 +70,8 @@ pub struct Block {
     pub rejects: Vec<FrameReject>,
     /// Set in the last block of a stream that could not be read to its end.
     pub broken: Option<Broken>,
+    /// Where the records were put together from rows: those of each record. Else empty.
+    pub joined: Vec<JoinedRows>,
 }
 
 impl Block {
@@ -80,8 +83,18 @@ impl Block {
             .unwrap_or_default()
     }
 
-    /// Offset of a record in the decoded stream.
+    /// Offset of a record in the decoded stream; of one put together from rows, that of its first.
     pub fn offset(&self, span: &RecordSpan) -> u64 {
-        self.base_offset + u64::from(span.start)
+        let first = self.joined_rows(span).and_then(JoinedRows::first);
+        first.map_or(self.base_offset + u64::from(span.start), |row| row.0)
+    }
+
+    /// The rows that a record was put together from; `None` for an ordinary one.
+    pub fn joined_rows(&self, span: &RecordSpan) -> Option<&JoinedRows> {
+        if self.joined.is_empty() {
+            return None;
+        }
+        let at = self.records.binary_search_by_key(&span.start, |s| s.start);
+        self.joined.get(at.ok()?)
     }
 }

@@ -1,15 +1,19 @@
-//! Splits a decoded byte stream into records: one a line, one JSON value or one CSV row each.
+//! Splits a decoded byte stream into records: one a line, one JSON value or one CSV row each. A
+//! pickle is one record as a whole.
 //!
 //! The framer knows nothing of what a record means. It never holds more than one record beyond the
 //! block that it hands out, gives every byte that is not blank to exactly one record or reject, and
 //! its result does not depend on how the reader cuts the stream.
 
 mod block;
+mod join;
 mod row;
 mod value;
 
 pub use block::{Block, Broken, FrameReject, RecordSpan};
+pub use join::{JoinedRows, Joiner, MAX_HELD_BYTES, RowKey};
 
+use super::pickle;
 use crate::exchange::RejectReason;
 use memchr::{memchr, memmem};
 use std::io::{self, BufRead};
@@ -36,6 +40,8 @@ enum Mode {
     Values,
     /// A record is a CSV row, whose quoted fields may hold line endings.
     Rows,
+    /// The stream is one record: a pickle.
+    Whole,
 }
 
 /// Frames one stream.
@@ -105,6 +111,8 @@ impl<R: BufRead> Framer<R> {
                 self.step_line(&mut block)
             } else if mode == Mode::Rows {
                 self.step_row(&mut block)
+            } else if mode == Mode::Whole {
+                self.step_whole(&mut block)
             } else {
                 self.step_value(&mut block)
             };
@@ -184,6 +192,7 @@ impl<R: BufRead> Framer<R> {
         }
         let start = self.skip(self.pos, b" \t\r\n");
         let mode = match self.byte(start) {
+            _ if pickle::is_pickle(&self.buf) => Mode::Whole,
             Some(b'[') => {
                 let next = self.skip(start + 1, b" \t\r\n");
                 match self.byte(next) {
@@ -256,6 +265,33 @@ impl<R: BufRead> Framer<R> {
             }
             return false;
         }
+    }
+
+    /// Frames all that is left; false at the end of the block.
+    fn step_whole(&mut self, block: &mut Block) -> bool {
+        while self.buf.len() - self.pos <= self.max_record {
+            if self.fill() {
+                continue;
+            }
+            if self.failure.is_some() {
+                self.report_failure(block);
+            } else if self.buf.len() > self.pos {
+                let end = self.buf.len();
+                self.push(block, end, true);
+                self.pos = end;
+            }
+            return false;
+        }
+        let offset = self.close_before_long(block);
+        let mut hasher = blake3::Hasher::new();
+        loop {
+            self.drop_hashed(self.buf.len(), &mut hasher);
+            if !self.fill() {
+                break;
+            }
+        }
+        self.refuse(block, offset, &hasher);
+        false
     }
 
     /// Frames one value, or the line of whatever else stands there; false at the end of the block.

@@ -4,6 +4,7 @@ use super::Unit;
 use super::attributes::{Attributes, Parsed, parsed};
 use super::flat::{message, tree};
 use crate::exchange::ContentState;
+use crate::format::Bodies;
 use crate::format::body::{Request, Response};
 use crate::format::json::Json;
 use crate::format::markers;
@@ -16,11 +17,12 @@ fn object<'a>(entries: Vec<(&'static str, Json<'a>)>) -> Json<'a> {
 }
 
 /// The prompt of a call.
-pub fn request(unit: &Unit<'_>) -> Request {
+pub fn request(unit: &Unit<'_>, bodies: Option<&dyn Bodies>) -> Request {
     let read = structured_request(unit)
         .or_else(|| told_request(unit))
         .or_else(|| flat_request(unit))
-        .or_else(|| plain_request(unit));
+        .or_else(|| plain_request(unit))
+        .or_else(|| stored_request(unit, bodies));
     if let Some(request) = read.filter(|r| !r.prompts.is_empty()) {
         return request;
     }
@@ -32,11 +34,12 @@ pub fn request(unit: &Unit<'_>) -> Request {
 }
 
 /// The answer of a call.
-pub fn response(unit: &Unit<'_>) -> Response {
+pub fn response(unit: &Unit<'_>, bodies: Option<&dyn Bodies>) -> Response {
     let read = structured_response(unit)
         .or_else(|| told_response(unit))
         .or_else(|| flat_response(unit))
-        .or_else(|| plain_response(unit));
+        .or_else(|| plain_response(unit))
+        .or_else(|| stored_response(unit, bodies));
     let known = |r: &Response| !r.choices.is_empty() || r.error.is_some();
     if let Some(response) = read.filter(known) {
         return response;
@@ -73,6 +76,37 @@ fn structured_request(unit: &Unit<'_>) -> Option<Request> {
 fn structured_response(unit: &Unit<'_>) -> Option<Response> {
     let read = parsed(unit.get("gen_ai.output.messages")?);
     Some(cut_response(choices(&read.json), read.cut))
+}
+
+/// The text of the object that an attribute points at, where it is at hand.
+fn stored(unit: &Unit<'_>, attribute: &str, bodies: Option<&dyn Bodies>) -> Option<String> {
+    bodies?.text(unit.get(attribute)?.as_str()?)
+}
+
+/// Messages that were uploaded elsewhere. Instructions may lie in an object of their own: without
+/// that the prompt is not whole.
+fn stored_request(unit: &Unit<'_>, bodies: Option<&dyn Bodies>) -> Option<Request> {
+    let text = stored(unit, "gen_ai.input.messages_ref", bodies)?;
+    let messages = Json::parse(text.trim()).ok()?;
+    let attribute = "gen_ai.system_instructions_ref";
+    let system = stored(unit, attribute, bodies);
+    let system = system
+        .as_deref()
+        .and_then(|text| Json::parse(text.trim()).ok());
+    let missing = unit.get(attribute).is_some() && system.is_none();
+    let mut entries = Vec::new();
+    entries.extend(system.map(|system| ("system", system)));
+    entries.push(("messages", messages));
+    let mut request = Request::read(&object(entries));
+    if missing && request.state == ContentState::Full {
+        request.state = ContentState::Truncated;
+    }
+    Some(request)
+}
+
+fn stored_response(unit: &Unit<'_>, bodies: Option<&dyn Bodies>) -> Option<Response> {
+    let text = stored(unit, "gen_ai.output.messages_ref", bodies)?;
+    Some(choices(&Json::parse(text.trim()).ok()?))
 }
 
 /// A list of output messages, each a choice.
@@ -209,4 +243,70 @@ fn cut_response(mut response: Response, cut: bool) -> Response {
         }
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Otlp;
+    use super::*;
+    use crate::format::{DecodeContext, LogFormat};
+
+    /// Objects by the end of their address.
+    struct Few(&'static [(&'static str, &'static str)]);
+
+    impl Bodies for Few {
+        fn text(&self, address: &str) -> Option<String> {
+            let found = self.0.iter().find(|(end, _)| address.ends_with(end));
+            found.map(|(_, text)| (*text).to_owned())
+        }
+    }
+
+    #[test]
+    fn uploaded_messages_are_read_where_they_are_at_hand() {
+        use ContentState::{External, Full, Truncated};
+        let refs = ["input.messages", "output.messages", "system_instructions"];
+        let attributes = refs.map(|name| {
+            format!(
+                r#"{{"key":"gen_ai.{name}_ref","value":{{"stringValue":"s3://b/{name}.json"}}}}"#
+            )
+        });
+        let record = format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"t","spanId":"s","name":"chat","attributes":[{{"key":"gen_ai.operation.name","value":{{"stringValue":"chat"}}}},{}]}}]}}]}}]}}"#,
+            attributes.join(",")
+        );
+        let asked = (
+            "input.messages.json",
+            r#"[{"role":"user","parts":[{"type":"text","content":"how many"}]}]"#,
+        );
+        let answered = (
+            "output.messages.json",
+            r#"[{"role":"assistant","parts":[{"type":"text","content":"forty"}],"finish_reason":"stop"}]"#,
+        );
+        let system = (
+            "system_instructions.json",
+            r#"[{"type":"text","content":"be short"}]"#,
+        );
+        let decode = |objects: &'static [(&'static str, &'static str)]| {
+            let bodies = Few(objects);
+            let context = DecodeContext {
+                bodies: Some(&bodies),
+                ..DecodeContext::default()
+            };
+            let mut out = Vec::new();
+            Otlp.decode(record.as_bytes(), &context, &mut out).unwrap();
+            let found = out.remove(0);
+            let text = |f: Option<crate::exchange::FieldText>| f.map_or(String::new(), |f| f.text);
+            let states = (found.prompt_state, found.response_state);
+            (states, text(found.prompt), text(found.response))
+        };
+        let all: &'static [_] = Box::leak(Box::new([asked, answered, system]));
+        let (states, prompt, response) = decode(all);
+        assert_eq!(states, (Full, Full));
+        assert_eq!(
+            (prompt.as_str(), response.as_str()),
+            ("be short\nhow many", "forty")
+        );
+        assert_eq!(decode(&all[..1]).0, (Truncated, External));
+        assert_eq!(decode(&[]).0, (External, External));
+    }
 }

@@ -10,7 +10,7 @@ mod content;
 mod flat;
 
 use super::json::{Fault, Json, decode_lenient};
-use super::{DecodeContext, LogFormat, body, envelope};
+use super::{Bodies, DecodeContext, LogFormat, body, envelope};
 use crate::exchange::{ContentState, CorrelationKind, Exchange, RecordKind, RejectReason};
 use attributes::{Attributes, parsed, plain};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,12 +64,12 @@ impl LogFormat for Otlp {
     fn decode(
         &self,
         record: &[u8],
-        _context: &DecodeContext<'_>,
+        context: &DecodeContext<'_>,
         out: &mut Vec<Exchange>,
     ) -> Result<RecordKind, RejectReason> {
         let mut exchanges = decode_lenient(record, |text| {
             let request = Json::parse(text)?;
-            decode_request(&request)
+            decode_request(&request, context.bodies)
         })?;
         if exchanges.is_empty() {
             return Ok(RecordKind::Other);
@@ -79,7 +79,7 @@ impl LogFormat for Otlp {
     }
 }
 
-fn decode_request(request: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
+fn decode_request(request: &Json<'_>, bodies: Option<&dyn Bodies>) -> Result<Vec<Exchange>, Fault> {
     let spans = request.any(&["resourceSpans", "resource_spans"]);
     let logs = request.any(&["resourceLogs", "resource_logs"]);
     if spans.or(logs).is_none() && !request.has("resourceMetrics") {
@@ -89,12 +89,12 @@ fn decode_request(request: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
     for group in spans.map(Json::items).unwrap_or_default() {
         let resource = Attributes::read(group.at(&["resource", "attributes"]));
         let units = spans_of(group);
-        emit(&units, &resource, &mut out)?;
+        emit(&units, &resource, bodies, &mut out)?;
     }
     for group in logs.map(Json::items).unwrap_or_default() {
         let resource = Attributes::read(group.at(&["resource", "attributes"]));
         let units = logs_of(group);
-        emit(&units, &resource, &mut out)?;
+        emit(&units, &resource, bodies, &mut out)?;
     }
     Ok(out)
 }
@@ -103,6 +103,7 @@ fn decode_request(request: &Json<'_>) -> Result<Vec<Exchange>, Fault> {
 fn emit(
     units: &[Unit<'_>],
     resource: &Attributes<'_>,
+    bodies: Option<&dyn Bodies>,
     out: &mut Vec<Exchange>,
 ) -> Result<(), RejectReason> {
     let calls: BTreeSet<&str> = units.iter().filter_map(|u| u.span.as_deref()).collect();
@@ -113,8 +114,8 @@ fn emit(
         if let Some(parent) = unit.parent.as_deref().filter(|p| calls.contains(p)) {
             body::add_correlation(&mut base, CorrelationKind::SpanId, parent.to_owned());
         }
-        let request = content::request(unit);
-        let mut response = content::response(unit);
+        let request = content::request(unit, bodies);
+        let mut response = content::response(unit, bodies);
         if response.choices.len() > body::MAX_CHOICES {
             // One call like that must not take its neighbours with it.
             response.choices.truncate(body::MAX_CHOICES);

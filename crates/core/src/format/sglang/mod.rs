@@ -3,11 +3,13 @@
 //! One finished record an engine: in disaggregated serving the prefill and the decode node each
 //! write one, joined by the bootstrap room. The log names neither tenant nor model.
 
+mod dump;
 mod item;
 mod metrics;
 mod received;
 mod text;
 
+pub use dump::SglangDump;
 pub use metrics::SglangMetrics;
 pub use text::SglangText;
 
