@@ -18,6 +18,8 @@ pub(super) const ENGINES: &[&str] = &[
     "engine_log",
     "server_info",
     "metrics",
+    "kubernetes",
+    "sglang_dump",
 ];
 
 /// What gateways and observers write.
@@ -38,7 +40,15 @@ pub(super) const GATEWAYS: &[&str] = &[
 ];
 
 /// What clouds write.
-pub(super) const CLOUDS: &[&str] = &["batch", "cloudflare", "bedrock", "azure_openai", "vertex"];
+pub(super) const CLOUDS: &[&str] = &[
+    "batch",
+    "cloudflare",
+    "bedrock",
+    "azure_openai",
+    "vertex",
+    "azure_apim",
+    "usage_export",
+];
 
 /// Public traces and data sets.
 pub(super) const SETS: &[&str] = &[
