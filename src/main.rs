@@ -9,6 +9,7 @@ mod fitness;
 mod gate;
 mod messages;
 mod outcome;
+mod phases;
 mod pipeline;
 mod progress;
 mod report;

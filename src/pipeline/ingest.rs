@@ -9,6 +9,7 @@ use super::events::{EventSink, Events, write_capacity};
 use super::scan::{BlockWork, ScanSettings, scan_source};
 use super::scratch;
 use crate::config::Config;
+use crate::phases;
 use crate::progress::Progress;
 use crate::settings::{Mode, Resources};
 use anyhow::{Context, Result};
@@ -143,6 +144,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     tables.push(write_table(job.case, collector.sources.iter().cloned())?);
     tables.push(write_table(job.case, collector.rejects.iter().cloned())?);
     tables.push(write_capacity(job.case, &config)?);
+    tables.push(write_table(job.case, phases::rows(&config.phases))?);
     tables.push(table);
     std::fs::remove_file(&spill).with_context(|| format!("cannot remove `{}`", spill.display()))?;
     Ok(Ingested {

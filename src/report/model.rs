@@ -8,6 +8,7 @@
 
 use super::controls::ControlRow;
 use super::finding::{FindingList, RuleRow};
+use super::testimony::Testimony;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -62,6 +63,8 @@ pub struct Report {
     pub sensitivity: Vec<SensitivityRow>,
     /// How often the rules hit where nothing can have leaked.
     pub controls: Vec<ControlRow>,
+    /// What the engines and the lengths show without any text.
+    pub testimony: Testimony,
     /// Who received whose data (grades confirmed and probable, exposed, not excluded).
     pub recipients: Vec<Recipient>,
     /// The findings, worst first.

@@ -4,6 +4,7 @@
 //! [`CaseSession`].
 
 pub mod catalog;
+mod early_signs;
 pub mod findings;
 pub mod json;
 pub mod output;
