@@ -218,7 +218,7 @@ fn the_replayed_incident_with_its_engines_stdout() {
         assert_eq!(of("restored", key), 0, "{key}");
         assert_eq!(of("in no phase", key), 0, "{key}");
     }
-    assert!(of("restored", "as_long") > 0 && of("restored", "responses") > 100);
+    assert!(of("restored", "as_long") > 0 && of("restored", "responses") > 10);
     let timeline = report["timeline"].as_array().unwrap().iter();
     let days: i64 = timeline.map(|day| day["responses"].as_i64().unwrap()).sum();
     let sum: i64 = phases
@@ -245,6 +245,11 @@ fn the_replayed_incident_with_its_engines_stdout() {
             );
             assert!(row["log10_p"].as_f64().unwrap() < -20.0, "{row}");
         }
+    }
+    // Nothing of what the fixed engine refused is accused.
+    for row in testimony["long_control"].as_array().unwrap() {
+        let silent = row["served"] == "over_the_limit" || row["with_finding"] == 0;
+        assert!(silent, "{row}");
     }
     let habits = testimony["habits"].as_array().unwrap();
     let readings = ["consistent with normal use", "unusual", "not assessable"];
