@@ -219,6 +219,7 @@ const CORE: [&str; 23] = [
     "probe",
     "mosaic",
     "duplicate",
+    "early_signs",
     "second_hand",
     "trace",
     "identifiers",

@@ -302,7 +302,8 @@ mod tests {
         fn spread_trouble_is_silent(each in 1u64..50, bad in 1u64..5, nodes in 2usize..40) {
             let names: Vec<String> = (0..nodes).map(|n| format!("n{n}")).collect();
             let total = nodes as u64;
-            let mut counts = vec![count("timeout", Factor::Node, "", each * 9 * total, bad * total)];
+            let all = count("timeout", Factor::Node, "", each * 9 * total, bad * total);
+            let mut counts = vec![all];
             counts.extend(names.iter().map(|n| count("timeout", Factor::Node, n, each * 9, bad)));
             prop_assert!(early_signs(counts).iter().all(|s| !s.lead && s.log10_p_permille == 0));
         }

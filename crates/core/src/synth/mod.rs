@@ -125,7 +125,7 @@ const SCENARIOS: [Scenario; 10] = [
     },
     Scenario {
         name: "engine-testimony",
-        summary: "prompts over the pool, told by stdout and metrics of the engines: no text anywhere",
+        summary: "prompts over the pool, told by the engines alone (stdout, metrics): no text",
     },
     Scenario {
         name: "lost-rooms",
@@ -149,7 +149,7 @@ const SCENARIOS: [Scenario; 10] = [
     },
     Scenario {
         name: "offload-mixup",
-        summary: "an offload tier gives back another conversation's blocks: the answer goes on in it",
+        summary: "an offload tier gives back the blocks of another conversation",
     },
     Scenario {
         name: "healthy-week",
