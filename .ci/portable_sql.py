@@ -19,7 +19,7 @@ QUERIES = pathlib.Path(__file__).resolve().parent.parent / "queries"
 TABLES = [
     "exchanges", "sources", "rejects", "capacity", "engine_events", "overlaps", "identifiers",
     "second_hand", "fact_overlaps", "duplicates",
-    "attributions", "text_health", "findings", "verdicts",
+    "attributions", "text_health", "phases", "early_signs", "findings", "verdicts",
 ]
 
 

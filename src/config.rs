@@ -2,6 +2,7 @@
 
 use crate::log_sources::{LogSources, TypedSource};
 use crate::outcome::{FailureKind, failure};
+use crate::phases::{self, Phase, TypedPhase, typed_moment};
 use anyhow::{Context, Result};
 use pentimento_core::capacity::{CapacityTable, Epoch};
 use pentimento_core::estimate::{ScriptTable, TokenCounter};
@@ -56,6 +57,7 @@ pub const DEFAULT_PRIORITY: [&str; 35] = [
 #[serde(deny_unknown_fields, default)]
 struct Typed {
     deployment: Vec<TypedDeployment>,
+    phase: Vec<TypedPhase>,
     models: BTreeMap<String, Names>,
     tenants: TypedTenants,
     time: TypedTime,
@@ -200,6 +202,8 @@ pub struct OverlapSettings {
 pub struct Config {
     /// Capacity epochs.
     pub capacity: CapacityTable,
+    /// Phases in order of time.
+    pub phases: Vec<Phase>,
     /// Alias to canonical model name.
     pub models: BTreeMap<String, String>,
     /// Tenant choice.
@@ -287,6 +291,7 @@ impl Config {
         );
         Ok(Config {
             capacity: CapacityTable::new(epochs)?,
+            phases: phases::checked(typed.phase)?,
             models,
             tenants: tenant_policy(typed.tenants, base)?,
             zone,
@@ -383,14 +388,6 @@ pub fn moment_us(text: &str, zone: Option<&jiff::tz::TimeZone>) -> Result<TimeMi
 }
 
 fn epoch(number: usize, d: TypedDeployment, models: &BTreeMap<String, String>) -> Result<Epoch> {
-    let time = |value: Option<toml::Value>, key: &str| -> Result<Option<TimeMicros>> {
-        match value {
-            None => Ok(None),
-            Some(toml::Value::String(s)) => moment_us(&s, None).map(Some),
-            Some(toml::Value::Datetime(d)) => moment_us(&d.to_string(), None).map(Some),
-            Some(other) => anyhow::bail!("{key} is a {}, expected a time", other.type_str()),
-        }
-    };
     let role = match &d.role {
         None => None,
         Some(name) => Some(Role::parse(name).ok_or_else(|| {
@@ -402,8 +399,8 @@ fn epoch(number: usize, d: TypedDeployment, models: &BTreeMap<String, String>) -
         deployment: d.name,
         node: d.node,
         role,
-        valid_from: time(d.valid_from, "valid_from")?,
-        valid_to: time(d.valid_to, "valid_to")?,
+        valid_from: typed_moment(d.valid_from, "valid_from")?,
+        valid_to: typed_moment(d.valid_to, "valid_to")?,
         pool_tokens: d.pool_tokens,
         window_tokens: d.window_tokens,
         page_tokens: d.page_tokens,

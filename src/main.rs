@@ -10,6 +10,7 @@ mod gate;
 mod log_sources;
 mod messages;
 mod outcome;
+mod phases;
 mod pipeline;
 mod progress;
 mod report;

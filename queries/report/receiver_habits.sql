@@ -1,10 +1,10 @@
 -- id: receiver_habits
 -- title: over-limit calls of each receiving tenant against its own habit
 -- needs: exposure, exchanges, findings
--- version: 1
+-- version: 2
 -- why: whether someone sought the fault is asked again and again; lengths close above the limit,
---      the same prompt sent over and over, and more of it after foreign text came back are unusual,
---      and never a verdict
+--      the same prompt or the same length sent over and over, padding (bytes a token unlike the own
+--      habit), and more of it after foreign text came back are unusual, and never a verdict
 WITH calls AS (
     SELECT
         x.call_id,
@@ -13,7 +13,8 @@ WITH calls AS (
         MAX(x.prompt_tokens) AS prompt_tokens,
         MAX(x.reject_at_tokens) AS reject_at_tokens,
         MAX(CASE WHEN x.over_limit THEN 1 ELSE 0 END) AS over_limit,
-        MIN(d.prompt_hmac) AS prompt_hmac
+        MIN(d.prompt_hmac) AS prompt_hmac,
+        MAX(CASE WHEN d.prompt_state = 'full' THEN d.prompt_bytes END) AS prompt_bytes
     FROM exposure AS x
     JOIN exchanges AS d ON d.exchange_id = x.exchange_id
     WHERE d.tenant IS NOT NULL AND x.accepted
@@ -36,6 +37,26 @@ most_repeated AS (
     FROM repeats
     GROUP BY tenant
 ),
+lengths AS (
+    SELECT tenant, prompt_tokens, COUNT(*) AS times
+    FROM calls
+    WHERE over_limit = 1
+    GROUP BY tenant, prompt_tokens
+),
+most_alike AS (
+    SELECT tenant, MAX(times) AS same_length
+    FROM lengths
+    GROUP BY tenant
+),
+usual AS (
+    SELECT
+        tenant,
+        CAST(SUM(prompt_bytes) AS DOUBLE) AS usual_bytes,
+        CAST(SUM(prompt_tokens) AS DOUBLE) AS usual_tokens
+    FROM calls
+    WHERE over_limit = 0 AND prompt_bytes > 0 AND prompt_tokens > 0
+    GROUP BY tenant
+),
 habits AS (
     SELECT
         c.tenant,
@@ -55,9 +76,25 @@ habits AS (
         ) AS close_above_limit,
         SUM(
             CASE WHEN c.over_limit = 1 AND c.t_start > r.first_received THEN 1 ELSE 0 END
-        ) AS over_limit_after_receipt
+        ) AS over_limit_after_receipt,
+        SUM(
+            CASE WHEN c.over_limit = 1 AND c.t_start < r.first_received THEN 1 ELSE 0 END
+        ) AS over_limit_before_receipt,
+        -- Fewer than half or more than twice as many bytes a token as this tenant's own prompts.
+        SUM(
+            CASE
+                WHEN c.over_limit = 1
+                    AND (
+                        2 * c.prompt_bytes * u.usual_tokens < u.usual_bytes * c.prompt_tokens
+                        OR c.prompt_bytes * u.usual_tokens > 2 * u.usual_bytes * c.prompt_tokens
+                    )
+                    THEN 1
+                ELSE 0
+            END
+        ) AS padded
     FROM calls AS c
     LEFT JOIN received AS r ON r.tenant = c.tenant
+    LEFT JOIN usual AS u ON u.tenant = c.tenant
     GROUP BY c.tenant
 )
 SELECT
@@ -68,10 +105,14 @@ SELECT
     h.closest_above_limit,
     CAST(h.close_above_limit AS BIGINT) AS close_above_limit,
     COALESCE(m.same_prompt, 0) AS same_prompt,
+    COALESCE(k.same_length, 0) AS same_length,
+    CAST(h.padded AS BIGINT) AS padded,
+    CAST(h.over_limit_before_receipt AS BIGINT) AS over_limit_before_receipt,
     CAST(h.over_limit_after_receipt AS BIGINT) AS over_limit_after_receipt,
     CASE
         WHEN h.calls < 10 THEN 'not assessable'
-        WHEN COALESCE(m.same_prompt, 0) >= 5 THEN 'unusual'
+        WHEN COALESCE(m.same_prompt, 0) >= 5 OR COALESCE(k.same_length, 0) >= 5 THEN 'unusual'
+        WHEN h.padded >= 3 AND 2 * h.padded > h.over_limit_calls THEN 'unusual'
         WHEN h.close_above_limit >= 5 AND 2 * h.close_above_limit > h.over_limit_calls
             THEN 'unusual'
         WHEN h.over_limit_after_receipt >= 5
@@ -82,5 +123,6 @@ SELECT
     END AS reading
 FROM habits AS h
 LEFT JOIN most_repeated AS m ON m.tenant = h.tenant
+LEFT JOIN most_alike AS k ON k.tenant = h.tenant
 WHERE h.over_limit_calls > 0
 ORDER BY over_limit_calls DESC, tenant

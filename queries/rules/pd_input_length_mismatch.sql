@@ -3,14 +3,21 @@
 -- severity: high
 -- exposure: column
 -- needs: exchanges, handovers
--- version: 2
+-- version: 3
 -- why: the decode node attends to as many pages as it reserved; where prefill filled fewer of them
 --      under the same bootstrap room, the rest held someone else's data; lengths come from request
---      logs and from the engines' accounts of requests, so no text is needed
+--      logs and from the engines' accounts of requests, so no text is needed; a fixed engine
+--      counts one token too when it refuses, but its client is told so and decode saw nothing
 WITH delivered AS (
     SELECT call_id, COUNT(*) AS responses
     FROM exchanges
     WHERE delivered AND in_window
+    GROUP BY call_id
+),
+refused AS (
+    SELECT call_id, COUNT(*) AS refusals
+    FROM exchanges
+    WHERE client_facing AND (http_status >= 400 OR outcome = 'rejected')
     GROUP BY call_id
 )
 SELECT
@@ -32,7 +39,9 @@ SELECT
 FROM handovers AS h
 JOIN exchanges AS e ON e.call_id = h.call_id
 LEFT JOIN delivered AS v ON v.call_id = h.call_id
+LEFT JOIN refused AS r ON r.call_id = h.call_id
 WHERE h.reading = 'short'
+    AND (r.call_id IS NULL OR h.decode_tokens IS NOT NULL)
     AND e.in_window
     AND (
         e.delivered

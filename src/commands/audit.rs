@@ -108,6 +108,8 @@ impl Run<'_> {
         tables.push(write_table(self.case, findings.iter().cloned())?);
         let verdicts = session.run_verdicts()?;
         tables.push(write_table(self.case, verdicts.iter().cloned())?);
+        let signs = session.run_early_signs()?;
+        tables.push(write_table(self.case, signs.into_iter())?);
         let tallies = Tallies::of(&ingested.sources)?;
         let fitness = fitness_of(&mut session, &tallies, &ingested.sources)?;
         let gap = fitness.gap(&FitnessLimits {

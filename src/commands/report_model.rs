@@ -9,12 +9,13 @@ use crate::report::controls::{
 };
 use crate::report::finding::{Finding, FindingList, Locator, OverlapFacts, RuleRow};
 use crate::report::model::*;
+use crate::report::testimony::Testimony;
 use crate::report::{MAX_FINDINGS, Report};
 use crate::settings::AuditSettings;
 use crate::sql::findings::RuleRun;
 use crate::sql::json::Object;
 use crate::sql::session::CaseSession;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use pentimento_core::overlap::{Stats, WINDOW_WEIGHT};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::rows::FindingRow;
@@ -89,6 +90,14 @@ pub fn fill(facts: &Facts<'_>, session: &mut CaseSession, case: &CaseFolder) -> 
             &take("control_reversed"),
         ),
         signals: take("control_signals").iter().map(signal).collect(),
+        testimony: Testimony {
+            phases: typed(take("phases"))?,
+            thresholds: typed(take("threshold"))?,
+            long_control: typed(take("long_control"))?,
+            coverage: typed(take("engine_coverage"))?,
+            habits: typed(take("receiver_habits"))?,
+            early_signs: typed(take("early_signs"))?,
+        },
         recipients: take("recipients").iter().map(recipient).collect(),
         findings: findings(facts, &take("findings_list")),
         rules: rules(facts.rules),
@@ -105,6 +114,13 @@ pub fn fill(facts: &Facts<'_>, session: &mut CaseSession, case: &CaseFolder) -> 
         ..Report::default()
     };
     Ok(report.finish())
+}
+
+/// Rows whose columns are the fields of a type of the report.
+fn typed<T: serde::de::DeserializeOwned>(rows: Vec<Object>) -> Result<Vec<T>> {
+    let read = |row: Object| serde_json::from_value(Value::Object(row.into_iter().collect()));
+    let rows: Result<Vec<T>, _> = rows.into_iter().map(read).collect();
+    rows.context("a row of the report")
 }
 
 fn header(facts: &Facts<'_>, case: &CaseFolder, period: &[Object]) -> Header {

@@ -12,6 +12,7 @@ use super::scan::{ScanSettings, scan_source};
 use super::scratch;
 use super::watchdog::{RecordWork, Watched};
 use crate::config::Config;
+use crate::phases;
 use crate::progress::Progress;
 use crate::settings::Resources;
 use anyhow::{Context, Result};
@@ -154,6 +155,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     tables.push(write_table(job.case, collector.sources.iter().cloned())?);
     tables.push(write_table(job.case, collector.rejects.iter().cloned())?);
     tables.push(write_capacity(job.case, &config)?);
+    tables.push(write_table(job.case, phases::rows(&config.phases))?);
     tables.push(table);
     std::fs::remove_file(&spill).with_context(|| format!("cannot remove `{}`", spill.display()))?;
     Ok(Ingested {

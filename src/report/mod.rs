@@ -13,6 +13,7 @@ pub mod jsonl;
 mod markdown;
 pub mod model;
 pub mod sanitize;
+pub mod testimony;
 mod timeline;
 mod view;
 mod wording;

@@ -8,6 +8,7 @@
 
 use super::controls::{ControlRow, SignalRow};
 use super::finding::{FindingList, RuleRow};
+use super::testimony::Testimony;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,6 +65,8 @@ pub struct Report {
     pub controls: Vec<ControlRow>,
     /// Which witnesses agree about the flagged and the exposed responses.
     pub signals: Vec<SignalRow>,
+    /// What the engines and the lengths show without any text.
+    pub testimony: Testimony,
     /// Who received whose data (grades confirmed and probable, exposed, not excluded).
     pub recipients: Vec<Recipient>,
     /// The findings, worst first.

@@ -6,6 +6,7 @@
 mod audit;
 mod controls;
 mod result;
+mod testimony;
 
 use super::model::{Extent, Report, Time};
 use super::sanitize;
@@ -209,6 +210,7 @@ fn line(value: &str) -> String {
 /// The report as it is read.
 pub(super) fn view(report: &Report) -> View {
     let mut sections = result::sections(report);
+    sections.extend(testimony::sections(report));
     sections.extend(audit::sections(report));
     View {
         title: format!(
@@ -305,13 +307,15 @@ fn cards(report: &Report) -> Vec<Card> {
 }
 
 fn answers(report: &Report) -> Vec<(&'static str, String)> {
-    vec![
+    let mut out = vec![
         ("What happened?", what(report)),
         ("How sure is it?", how_sure(report)),
         ("Who received whose data?", who(report)),
         ("Since when?", since(report)),
-        ("What could not be assessed?", open(report)),
-    ]
+    ];
+    out.extend(testimony::stopped(report).map(|said| ("Has it stopped?", said)));
+    out.push(("What could not be assessed?", open(report)));
+    out
 }
 
 fn what(report: &Report) -> String {

@@ -155,6 +155,11 @@ fn a_prefill_log_and_a_gateway_are_enough() {
         "pd_input_length_mismatch",
     );
     assert!(rows.is_empty());
+    // A fixed engine counts one token too, and tells the client.
+    let mut refused = record(1, 0);
+    refused[0]["http_status"] = json!(400);
+    refused[0]["outcome"] = json!("rejected");
+    assert!(found(&mut case(&refused, &[]), "pd_input_length_mismatch").is_empty());
     let rows = found(&mut case(&record(1, 2051), &[]), "prefill_stub");
     assert_eq!(rows[0].exchange_id.as_deref(), Some("g"));
     assert!(found(&mut case(&record(1, 5), &[]), "prefill_stub").is_empty());

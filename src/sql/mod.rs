@@ -5,6 +5,7 @@
 
 pub mod catalog;
 pub mod column;
+mod early_signs;
 pub mod findings;
 pub mod json;
 pub mod output;

@@ -126,6 +126,142 @@ fn a_bystander_of_an_abort_is_no_stranger() {
 }
 
 #[test]
+fn short_prompts_leak_through_failed_pictures() {
+    let (lab, planted) = scenario("failed-images");
+    let audit = lab.audit(&[]).ends_with(3);
+    assert_eq!(accused(&audit, "pd_input_length_mismatch"), planted);
+    let refused = accused(&audit, "rejected_but_answered");
+    assert!(!refused.is_empty() && refused.is_subset(&planted));
+    let events: Vec<EngineEventRow> = rows(&audit.case);
+    assert!(events.iter().any(|e| e.kind == "multimodal_rejected"));
+}
+
+/// The same long prompts on four kinds of nodes: only the exposed one is accused, and the others
+/// stand in the report as its negative control.
+#[test]
+fn of_a_mixed_fleet_only_the_exposed_nodes_are_accused() {
+    let (lab, planted) = scenario("mixed-fleet");
+    assert_eq!(planted.len(), LEAKS);
+    let audit = lab.audit(&[]).ends_with(3);
+    let calls = audit.findings().into_iter().filter_map(|f| f.request_id);
+    assert_eq!(calls.collect::<BTreeSet<_>>(), planted);
+    assert_eq!(accused(&audit, "pd_input_length_mismatch"), planted);
+    let report = audit.json("report.json");
+    let control = report["testimony"]["long_control"].as_array().unwrap();
+    let of = |served: &str| {
+        let rows = control.iter().filter(|row| row["served"] == served);
+        rows.fold((0, 0), |(calls, found), row| {
+            let number = |key: &str| row[key].as_i64().unwrap();
+            (calls + number("calls"), found + number("with_finding"))
+        })
+    };
+    let leaks = LEAKS as i64;
+    assert_eq!(of("over_the_limit"), (leaks, leaks), "{control:?}");
+    for served in ["refused", "pool_holds_it", "one_process"] {
+        let (calls, found) = of(served);
+        // A few of the drawn lengths lie below the shortest of those over the limit.
+        assert!(calls > leaks / 2 && found == 0, "{served} {control:?}");
+    }
+    assert!(
+        audit
+            .file("report.md")
+            .contains("control: one process does both")
+    );
+}
+
+#[test]
+fn another_conversations_blocks_are_found_below_any_limit() {
+    let (lab, planted) = scenario("offload-mixup");
+    assert_eq!(planted.len(), LEAKS);
+    let audit = lab.audit(&[]).ends_with(3);
+    let verdicts = audit.verdicts();
+    let shown = verdicts
+        .iter()
+        .filter(|v| ["confirmed", "probable"].contains(&&*v.grade));
+    let shown: Vec<_> = shown.collect();
+    let ids: BTreeSet<String> = shown
+        .iter()
+        .map(|v| v.request_id.clone().unwrap())
+        .collect();
+    assert_eq!(ids, planted);
+    assert!(shown.iter().all(|v| v.cause.as_deref() == Some("kv_leak")));
+    // No pool is to blame: the prompts are short and nothing was handed over short.
+    for rule in [
+        "over_pool_accepted",
+        "pd_input_length_mismatch",
+        "abort_neighbour",
+    ] {
+        assert_eq!(audit.hits(rule), 0, "{rule}");
+    }
+}
+
+/// The incident with what the engines print: phases, threshold and habits of the report.
+#[test]
+fn the_replayed_incident_with_its_engines_stdout() {
+    let (lab, planted) = scenario("glm53-engine");
+    let audit = lab.audit(&[]).ends_with(3);
+    let report = audit.json("report.json");
+    assert_eq!(report["headline"]["best"]["responses"], LEAKS);
+    let exposed = accused(&audit, "pd_input_length_mismatch");
+    assert!(planted.is_subset(&exposed) && exposed.len() < planted.len() + 20);
+    let testimony = &report["testimony"];
+    let phases = testimony["phases"].as_array().unwrap();
+    let of = |name: &str, key: &str| {
+        let phase = phases.iter().find(|p| p["name"] == name).unwrap();
+        phase[key].as_i64().unwrap()
+    };
+    assert_eq!(
+        of("exposed", "confirmed") + of("exposed", "probable"),
+        LEAKS as i64
+    );
+    for key in ["confirmed", "probable", "possible", "over_limit"] {
+        assert_eq!(of("restored", key), 0, "{key}");
+        assert_eq!(of("in no phase", key), 0, "{key}");
+    }
+    assert!(of("restored", "as_long") > 0 && of("restored", "responses") > 10);
+    let timeline = report["timeline"].as_array().unwrap().iter();
+    let days: i64 = timeline.map(|day| day["responses"].as_i64().unwrap()).sum();
+    let sum: i64 = phases
+        .iter()
+        .map(|p| p["responses"].as_i64().unwrap())
+        .sum();
+    assert_eq!(sum, days);
+    let told = audit.file("report.md");
+    assert!(
+        told.contains("Has it stopped?") && told.contains("still be compatible"),
+        "{told}"
+    );
+    // Without asking the configuration, within the gap of the data, on all nodes and on each.
+    let thresholds = testimony["thresholds"].as_array().unwrap();
+    assert!(thresholds.len() >= 2);
+    for row in thresholds {
+        let at = |key: &str| row[key].as_i64().unwrap();
+        assert!(at("longest_clean_tokens") < 681_274, "{row}");
+        assert!(at("shortest_dirty_tokens") >= 681_274, "{row}");
+        if row["node"] == "all nodes" {
+            assert!(
+                at("implied_pool_to_tokens") - at("implied_pool_from_tokens") < 4_000,
+                "{row}"
+            );
+            assert!(row["log10_p"].as_f64().unwrap() < -20.0, "{row}");
+        }
+    }
+    // Nothing of what the fixed engine refused is accused.
+    for row in testimony["long_control"].as_array().unwrap() {
+        let silent = row["served"] == "over_the_limit" || row["with_finding"] == 0;
+        assert!(silent, "{row}");
+    }
+    let habits = testimony["habits"].as_array().unwrap();
+    let readings = ["consistent with normal use", "unusual", "not assessable"];
+    assert!(!habits.is_empty());
+    for row in habits {
+        assert!(readings.iter().any(|r| row["reading"] == *r), "{row}");
+    }
+    let coverage = testimony["coverage"].as_array().unwrap();
+    assert!(coverage.iter().any(|row| row["accounts_are"] == "on"));
+}
+
+#[test]
 fn a_healthy_week_is_silent() {
     let (lab, planted) = scenario("healthy-week");
     assert!(planted.is_empty());

@@ -8,6 +8,7 @@ pub mod attribution;
 pub mod canary;
 pub mod capacity;
 pub mod duplicate;
+pub mod early_signs;
 pub mod engine;
 pub mod estimate;
 pub mod exchange;

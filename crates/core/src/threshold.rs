@@ -53,29 +53,6 @@ pub fn threshold(prompts: &[(i64, bool)]) -> Option<Threshold> {
     })
 }
 
-/// One-sided Fisher test of a two-by-two table: the natural logarithm of the probability that at
-/// least `hits` of `drawn` are among the `marked` of `all`, by chance.
-pub fn ln_fisher(all: u64, marked: u64, drawn: u64, hits: u64) -> f64 {
-    if hits == 0 || marked > all || drawn > all {
-        return 0.0;
-    }
-    let logs = LogFactorials::up_to(all);
-    let most = marked.min(drawn);
-    let terms: Vec<f64> = (hits..=most)
-        .filter(|k| drawn - k <= all - marked)
-        .map(|k| {
-            logs.choose(marked, k) + logs.choose(all - marked, drawn - k) - logs.choose(all, drawn)
-        })
-        .collect();
-    // Added from the smallest on, always in the same order.
-    let top = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if top == f64::NEG_INFINITY {
-        return f64::NEG_INFINITY;
-    }
-    let sum: f64 = terms.iter().rev().map(|t| (t - top).exp()).sum();
-    (top + sum.ln()).min(0.0)
-}
-
 /// Logarithms of factorials, each from the one before.
 struct LogFactorials(Vec<f64>);
 
@@ -127,32 +104,5 @@ mod tests {
         assert!(found.ln_p > -0.5, "{}", found.ln_p);
         let single = threshold(&[(5, true)]).unwrap();
         assert_eq!((single.longest_clean_below, single.ln_p), (None, 0.0));
-    }
-
-    #[test]
-    fn fisher_by_hand() {
-        // 8 cups, 4 with milk first, 4 chosen: all four right is 1 in 70, three or more 17 in 70.
-        let p = |hits| ln_fisher(8, 4, 4, hits).exp();
-        assert!((p(4) - 1.0 / 70.0).abs() < 1e-12);
-        assert!((p(3) - 17.0 / 70.0).abs() < 1e-12);
-        assert!((p(0) - 1.0).abs() < 1e-12);
-        assert_eq!(ln_fisher(8, 4, 4, 5), f64::NEG_INFINITY);
-        // Against plain counting of all draws.
-        for (all, marked, drawn, hits) in [(9, 3, 4, 2), (10, 7, 5, 4), (6, 6, 2, 1)] {
-            let mut ways = [0u32; 2];
-            for set in 0u32..1 << all {
-                if set.count_ones() == drawn {
-                    ways[0] += 1;
-                    let among = (set & ((1 << marked) - 1)).count_ones();
-                    ways[1] += u32::from(among >= hits);
-                }
-            }
-            let expected = f64::from(ways[1]) / f64::from(ways[0]);
-            let found = ln_fisher(all, marked, drawn.into(), hits.into()).exp();
-            assert!(
-                (found - expected).abs() < 1e-12,
-                "{all} {marked} {drawn} {hits}"
-            );
-        }
     }
 }

@@ -79,3 +79,67 @@ fn sglang_logs_hold_what_was_asked() {
     }
     assert!(rows > 100, "only {rows} rows");
 }
+
+/// Every line that the wheels' own formatting code wrote, as the event that it is.
+#[test]
+#[ignore = "needs the logs that .ci/producers writes"]
+fn engine_lines_of_released_wheels_are_read() {
+    let root = std::env::var_os("PENTIMENTO_PRODUCERS").expect("PENTIMENTO_PRODUCERS=DIR");
+    let root = PathBuf::from(root);
+    let expected = fs::read_to_string(root.join("engine-lines.jsonl")).expect("engine-lines.jsonl");
+    let utc = jiff::tz::TimeZone::UTC;
+    let context = DecodeContext {
+        zone: Some(&utc),
+        source_name: "glm-prefill-1.log",
+        ..DecodeContext::default()
+    };
+    let mut versions: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
+    for line in expected.lines() {
+        let row: Value = serde_json::from_str(line).expect("a row of JSON");
+        let version = row["version"].as_str().expect("a version").to_owned();
+        let seen = versions.entry(version.clone()).or_insert_with(|| {
+            let log = root.join(&version).join("glm-prefill-1.log");
+            let text = fs::read_to_string(log).expect("a log");
+            (0, text.lines().map(str::to_owned).collect())
+        });
+        seen.0 += 1;
+        let said = &seen.1[row["line"].as_u64().expect("a number") as usize];
+        let records: Vec<&[u8]> = seen.1.iter().map(|l| l.as_bytes()).collect();
+        let format = sniff_source(&records).expect("a known format");
+        assert_eq!(format.name(), "engine_log", "{version}");
+        let mut events = Vec::new();
+        format.events(said.as_bytes(), &context, &mut events);
+        let kind = row["kind"].as_str().expect("a kind");
+        let found = events.iter().find(|e| e.kind.as_str() == kind);
+        let event = found.unwrap_or_else(|| panic!("sglang {version}: no {kind} in {said}"));
+        assert!(event.t.is_some(), "{said}");
+        let room = row["room"].as_str();
+        assert_eq!(event.bootstrap_room.as_deref(), room, "{said}");
+        if let Some(rid) = row["rid"].as_str() {
+            assert_eq!(event.engine_request_id.as_deref(), Some(rid), "{said}");
+        }
+        for (key, read) in [("n1", event.n1), ("n2", event.n2)] {
+            let number = row[key].as_i64();
+            assert!(
+                number.is_none() || number == read,
+                "{key} of {said}: {read:?}"
+            );
+        }
+        if let Some(pool) = row["pool"].as_i64() {
+            let facts = event
+                .capacity
+                .as_ref()
+                .expect("capacity of a start-up line");
+            assert_eq!(facts.pool_tokens, Some(pool));
+            assert_eq!(facts.window_tokens, row["window"].as_i64());
+        }
+        if let Some(role) = row["role"].as_str() {
+            assert_eq!(event.role.map(|r| r.as_str()), Some(role), "{said}");
+        }
+    }
+    assert_eq!(versions.len(), 4);
+    assert!(
+        versions.values().all(|(rows, _)| *rows >= 17),
+        "too few lines"
+    );
+}

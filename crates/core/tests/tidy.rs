@@ -226,6 +226,7 @@ const CORE: [&str; 24] = [
     "probe",
     "mosaic",
     "duplicate",
+    "early_signs",
     "second_hand",
     "trace",
     "identifiers",

@@ -7,9 +7,9 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::error::ArrowError;
 
 pub use crate::schema::{
-    AttributionRow, CapacityRow, DuplicateRow, EngineEventRow, ExchangeRow, FactOverlapRow,
-    FindingRow, IdentifierRow, OverlapRow, RejectRow, SecondHandRow, SourceRow, TextHealthRow,
-    TextRow, VerdictRow,
+    AttributionRow, CapacityRow, DuplicateRow, EarlySignRow, EngineEventRow, ExchangeRow,
+    FactOverlapRow, FindingRow, IdentifierRow, OverlapRow, PhaseRow, RejectRow, SecondHandRow,
+    SourceRow, TextHealthRow, TextRow, VerdictRow,
 };
 
 /// A row of a table.

@@ -381,6 +381,8 @@ impl Partitioned for crate::rows::DuplicateRow {}
 impl Partitioned for crate::rows::IdentifierRow {}
 impl Partitioned for crate::rows::AttributionRow {}
 impl Partitioned for crate::rows::TextHealthRow {}
+impl Partitioned for crate::rows::PhaseRow {}
+impl Partitioned for crate::rows::EarlySignRow {}
 impl Partitioned for crate::rows::FindingRow {}
 impl Partitioned for crate::rows::VerdictRow {}
 

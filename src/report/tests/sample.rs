@@ -2,6 +2,9 @@
 
 use crate::report::finding::{Finding, FindingList, Locator, OverlapFacts, RuleRow};
 use crate::report::model::*;
+use crate::report::testimony::{
+    CoverageRow, EarlySignLead, HabitRow, LongControlRow, PhaseCounts, Testimony, ThresholdRow,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -137,6 +140,7 @@ pub(super) fn sample(word: Word) -> Report {
             responses: 2,
             ..Default::default()
         }],
+        testimony: testimony(word),
         recipients: vec![
             Recipient {
                 tenant: Some(word("acme")),
@@ -194,6 +198,80 @@ pub(super) fn sample(word: Word) -> Report {
         },
         limitations: vec![word("The gateway log of one region was not given.")],
         next_steps: vec![word("Ask region west for its gateway log.")],
+    }
+}
+
+fn testimony(word: Word) -> Testimony {
+    let phase = |name: &str, place, as_long, confirmed| PhaseCounts {
+        phase: place,
+        name: word(name),
+        valid_from: at(place * 1_000),
+        valid_to: at(place * 1_000 + 1_000),
+        responses: 1_000,
+        assessed: 990,
+        as_long,
+        over_limit: confirmed,
+        confirmed,
+        refused: 2,
+        ..PhaseCounts::default()
+    };
+    Testimony {
+        phases: vec![
+            phase("exposed", 1, 80, 3),
+            phase("restored", 2, 60, 0),
+            phase("in no phase", 3, 0, 0),
+        ],
+        thresholds: vec![ThresholdRow {
+            model: word("large"),
+            node: word("all nodes"),
+            longest_clean_tokens: Some(681_200),
+            shortest_dirty_tokens: 681_274,
+            implied_pool_from_tokens: Some(681_207),
+            implied_pool_to_tokens: 681_280,
+            dirty_from_there: 3,
+            clean_below: 900,
+            log10_p: -7.25,
+            ..ThresholdRow::default()
+        }],
+        long_control: vec![LongControlRow {
+            served: word("one_process"),
+            node: word("mono-1"),
+            version: word("sglang 0.5.18"),
+            calls: 40,
+            answered: 40,
+            ..LongControlRow::default()
+        }],
+        coverage: vec![CoverageRow {
+            node: word("prefill-3"),
+            role: Some(word("prefill")),
+            first_event: at(0),
+            events: 12,
+            accounts_are: word("on"),
+            request_texts_are: word("cut"),
+            ..CoverageRow::default()
+        }],
+        habits: vec![HabitRow {
+            tenant: word("acme"),
+            calls: 400,
+            over_limit_calls: 2,
+            reading: word("consistent with normal use"),
+            ..HabitRow::default()
+        }],
+        early_signs: vec![EarlySignLead {
+            month: word("2026-05"),
+            version: word("sglang 0.5.11"),
+            sign: word("timeout"),
+            factor: word("length"),
+            level: word("65536"),
+            calls: 10_000,
+            troubled: 30,
+            calls_at_level: 400,
+            troubled_at_level: 27,
+            log10_p_holm_permille: -31_250,
+            rival_log10_p_permille: -210,
+            first_time: at(5),
+            last_time: at(50),
+        }],
     }
 }
 

@@ -1,9 +1,12 @@
 //! `pentimento.toml` of the incident: what the operator knows about nodes, names and tenants.
 
+use super::engine::{EngineLine, stdout_line};
 use super::plan::{
-    DECODE, DECODE_POOL, EXCLUDED, FIXED_POOL, PATCHED, POOL, PREFILL, UNIFIED, WINDOW,
+    BASE, DAY, DECODE, DECODE_POOL, EXCLUDED, FIXED_POOL, MINUTE, PATCHED, POOL, PREFILL, UNIFIED,
+    WINDOW,
 };
 use super::records::{MODEL, OTHER_MODEL};
+use crate::exchange::TimeMicros;
 
 /// When the model went live.
 const LIVE: &str = "2026-08-27T00:00:00Z";
@@ -11,6 +14,8 @@ const LIVE: &str = "2026-08-27T00:00:00Z";
 const OFF: &str = "2026-09-09T14:00:00Z";
 /// When it came back on larger prefill pools.
 const BACK: &str = "2026-09-09T19:40:00Z";
+/// The same as a time.
+const RESTORED: TimeMicros = BASE + 13 * DAY + (19 * 60 + 40) * MINUTE;
 
 #[derive(Clone, Copy)]
 struct Epoch<'a> {
@@ -40,6 +45,19 @@ pub(super) fn lines() -> Vec<String> {
         format!("internal = [{}]", accounts("internal")),
         format!("researchers = [{}]", accounts("researcher")),
     ];
+    for (name, from, to) in [
+        ("exposed", Some(LIVE), Some(OFF)),
+        ("off", Some(OFF), Some(BACK)),
+        ("restored", Some(BACK), None),
+    ] {
+        out.extend([
+            String::new(),
+            "[[phase]]".to_owned(),
+            format!("name = \"{name}\""),
+        ]);
+        out.extend(from.map(|time| format!("from = \"{time}\"")));
+        out.extend(to.map(|time| format!("to = \"{time}\"")));
+    }
     for epoch in epochs() {
         out.push(String::new());
         out.push("[[deployment]]".to_owned());
@@ -60,6 +78,41 @@ pub(super) fn lines() -> Vec<String> {
         out.push(format!("window_tokens = {}", epoch.window));
         out.push(format!("pool_tokens = {}", epoch.pool));
         out.push("page_tokens = 64".to_owned());
+    }
+    out
+}
+
+/// What each process of the engines prints when it comes up.
+pub(super) fn started() -> Vec<EngineLine> {
+    let mut out = Vec::new();
+    for epoch in epochs().iter().filter(|e| !e.node.is_empty()) {
+        let time = if epoch.valid.0 == BACK {
+            RESTORED
+        } else {
+            BASE
+        };
+        let mode = if epoch.role == "unified" {
+            "null"
+        } else {
+            epoch.role
+        };
+        let args = format!(
+            "server_args=ServerArgs(model_path='/models/glm', served_model_name='{MODEL}', \
+             context_length=None, page_size=64, disaggregation_mode='{mode}', \
+             allow_auto_truncate=False, enable_request_time_stats_logging=True)"
+        );
+        let up = format!(
+            "max_total_num_tokens={}, chunked_prefill_size=8192, max_prefill_tokens=16384, \
+             max_running_requests=128, context_len={}, available_gpu_mem=9.11 GB",
+            epoch.pool, epoch.window
+        );
+        for (rank, text) in [("", args), (" TP0", up)] {
+            out.push(EngineLine {
+                time,
+                node: epoch.node,
+                line: stdout_line(time, rank, &text),
+            });
+        }
     }
     out
 }

@@ -1,7 +1,7 @@
 //! The engines' request log: one line when a node receives a call, one when it is done.
 
 use super::json::Object;
-use super::plan::{DECODE, PATCHED, PREFILL, Route, UNIFIED};
+use super::plan::{DECODE, LIMIT, PATCHED, PREFILL, Route, UNIFIED};
 use super::records::{Rendered, first_chars, last_chars, naive};
 use super::rng::Rng;
 use super::texts::Body;
@@ -94,6 +94,54 @@ impl Rendered<'_> {
                 self.leg(&mut rng, leg, &mut out);
             }
         }
+        out
+    }
+
+    /// What the nodes print of the call: accounts of both, and one refusal in three, because one
+    /// rank of several writes it.
+    pub(super) fn stdout(&self) -> Vec<EngineLine> {
+        let call = self.call;
+        let Route::Disaggregated { prefill, decode } = call.route else {
+            return Vec::new();
+        };
+        let mut rng = call.rng(22);
+        let room = rng.next() >> 1;
+        let mut rng = call.rng(23);
+        let (first_rid, second_rid) = (rng.next(), rng.next());
+        let mut out = Vec::new();
+        let mut say = |time: TimeMicros, node: &'static str, text: &str| {
+            let line = stdout_line(time, " TP0", text);
+            out.push(EngineLine { time, node, line });
+        };
+        if call.cache_hit() || call.refused() {
+            return out;
+        }
+        if call.stubbed() && rng.next().is_multiple_of(3) {
+            let text = format!(
+                "Input length ({} tokens) exceeds the maximum allowed length ({LIMIT} tokens). \
+                 Use a shorter input or enable --allow-auto-truncate., \
+                 self.rid='{first_rid:016x}'",
+                self.prompt_tokens
+            );
+            say(call.start + 40_000, PREFILL[prefill], &text);
+        }
+        let (sent, cached) = if call.stubbed() {
+            (1, 0)
+        } else {
+            (self.prompt_tokens, self.cached_tokens)
+        };
+        let text = format!(
+            "ReqTimeStats(rid={first_rid:016x}, bootstrap_room={room}, input_len={sent}, \
+             cached_input_len={cached}, output_len=1, attempts=1, type=prefill): \
+             bootstrap=1.00ms"
+        );
+        say(self.first_token, PREFILL[prefill], &text);
+        let text = format!(
+            "ReqTimeStats(rid={second_rid:016x}, bootstrap_room={room}, input_len={}, \
+             cached_input_len=0, output_len={}, attempts=1, type=decode): prealloc=1.00ms",
+            self.prompt_tokens, self.completion_tokens
+        );
+        say(self.end, DECODE[decode], &text);
         out
     }
 
@@ -234,6 +282,13 @@ fn engine_cut(text: &str) -> String {
         first_chars(text, ENGINE_END),
         last_chars(text, ENGINE_END)
     )
+}
+
+/// A line as an engine prints it, behind its time and rank.
+pub(super) fn stdout_line(time: TimeMicros, rank: &str, text: &str) -> Vec<u8> {
+    let stamp = naive(time);
+    let seconds = stamp.get(..19).unwrap_or(&stamp).replace('T', " ");
+    format!("[{seconds}{rank}] {text}").into_bytes()
 }
 
 fn prefixed(time: TimeMicros, json: &[u8]) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Writes the incident: calls in order of time, engine lines as they fall due, labels, settings.
 
+use super::engine::EngineLine;
 use super::labels::label;
 use super::plan::excluded;
 use super::records::{day, render};
@@ -28,6 +29,16 @@ impl Writer<'_> {
         Ok(self.sink.line(file, line)?)
     }
 
+    fn wait(&mut self, line: EngineLine, stdout: bool) {
+        self.sequence += 1;
+        let file = match (stdout, line.node) {
+            (true, node) => format!("logs/stdout/{node}.log"),
+            (false, node) => format!("logs/{node}_0.log"),
+        };
+        self.pending
+            .push(Reverse((line.time, self.sequence, file, line.line)));
+    }
+
     fn flush(&mut self, until: TimeMicros) -> Result<(), SimulateError> {
         while self.pending.peek().is_some_and(|next| next.0.0 <= until) {
             if let Some(Reverse((_, _, file, line))) = self.pending.pop() {
@@ -38,9 +49,10 @@ impl Writer<'_> {
     }
 }
 
-/// Writes logs, labels and settings.
+/// Writes logs, labels and settings; with `stdout` also what the engines print.
 pub(super) fn write(
     options: &SimulateOptions,
+    stdout: bool,
     sink: &mut dyn Sink,
 ) -> Result<SimulateSummary, SimulateError> {
     for line in config::lines() {
@@ -53,6 +65,14 @@ pub(super) fn write(
         pending: BinaryHeap::new(),
         sequence: 0,
     };
+    let started = if stdout {
+        config::started()
+    } else {
+        Vec::new()
+    };
+    for line in started {
+        out.wait(line, true);
+    }
     let mut full_bytes = 0;
     for &id in &plan.order {
         let call = &plan.calls[id];
@@ -67,10 +87,12 @@ pub(super) fn write(
         out.log(&file, &rendered.gateway(in_full))?;
         out.summary.gateway_records += 1;
         for line in rendered.engines() {
-            out.sequence += 1;
-            let file = format!("logs/{}_0.log", line.node);
-            out.pending
-                .push(Reverse((line.time, out.sequence, file, line.line)));
+            out.wait(line, false);
+        }
+        if stdout {
+            for line in rendered.stdout() {
+                out.wait(line, true);
+            }
         }
         if let Some((leak, line)) = label(&plan, call, rendered.prompt_tokens) {
             out.sink.line("labels.jsonl", &line)?;

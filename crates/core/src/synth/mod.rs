@@ -6,9 +6,11 @@
 
 mod config;
 mod engine;
+mod fleet;
 mod incident;
 mod json;
 mod labels;
+mod mixups;
 mod plan;
 mod prose;
 mod records;
@@ -111,15 +113,19 @@ pub enum SimulateError {
     Write(#[from] std::io::Error),
 }
 
-const SCENARIOS: [Scenario; 6] = [
+const SCENARIOS: [Scenario; 10] = [
     Scenario {
         name: "glm53-incident",
         summary: "prompts over the prefill pool answered from stale pages, 27 August to 9 \
                   September 2026",
     },
     Scenario {
+        name: "glm53-engine",
+        summary: "the same incident, with what the engines print and what was scraped from them",
+    },
+    Scenario {
         name: "engine-testimony",
-        summary: "prompts over the pool, told by the engines alone: no text in any log",
+        summary: "prompts over the pool, told by the engines alone (stdout, metrics): no text",
     },
     Scenario {
         name: "lost-rooms",
@@ -132,6 +138,18 @@ const SCENARIOS: [Scenario; 6] = [
     Scenario {
         name: "late-writes",
         summary: "after an abort a late write lands in pages of a bystander with a short prompt",
+    },
+    Scenario {
+        name: "failed-images",
+        summary: "short prompts handed over as stubs because their picture failed on prefill",
+    },
+    Scenario {
+        name: "mixed-fleet",
+        summary: "exposed nodes beside a fixed engine, a large pool and one process that does both",
+    },
+    Scenario {
+        name: "offload-mixup",
+        summary: "an offload tier gives back the blocks of another conversation",
     },
     Scenario {
         name: "healthy-week",
@@ -157,11 +175,15 @@ pub fn simulate(
         });
     }
     match name {
-        "glm53-incident" => incident::write(options, sink),
+        "glm53-incident" => incident::write(options, false, sink),
+        "glm53-engine" => incident::write(options, true, sink),
         "engine-testimony" => testimony::write(Story::Incident, options, sink),
         "lost-rooms" => testimony::write(Story::LostRooms, options, sink),
         "grammar-timeouts" => testimony::write(Story::GrammarTimeouts, options, sink),
         "late-writes" => testimony::write(Story::LateWrites, options, sink),
+        "failed-images" => testimony::write(Story::FailedImages, options, sink),
+        "mixed-fleet" => testimony::write(Story::MixedFleet, options, sink),
+        "offload-mixup" => testimony::write(Story::OffloadMixup, options, sink),
         "healthy-week" => testimony::write(Story::HealthyWeek, options, sink),
         _ => Err(SimulateError::UnknownScenario(name.to_owned())),
     }

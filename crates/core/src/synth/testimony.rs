@@ -1,10 +1,10 @@
 //! Scenarios told by the engines alone: a gateway's log without any text, and what prefill and
 //! decode print. Nothing in them can be found by comparing texts.
 
+use super::fleet::{Fleet, PAGE, start_up};
 use super::json::Object;
-use super::plan::{
-    BASE, DECODE_POOL, FIXED_POOL, LIMIT, MINUTE, POOL, TENANTS, WINDOW, tenant_name,
-};
+use super::mixups::{late_writes, offload};
+use super::plan::{BASE, LIMIT, MINUTE, TENANTS, WINDOW, tenant_name};
 use super::rng::{Rng, mix};
 use super::{SimulateError, SimulateOptions, SimulateSummary, Sink};
 use crate::exchange::TimeMicros;
@@ -22,68 +22,71 @@ pub(super) enum Story {
     HealthyWeek,
     /// Writes that were under way when their request was broken off land in a bystander's pages.
     LateWrites,
+    /// Short prompts whose picture could not be read on prefill only.
+    FailedImages,
+    /// Exposed nodes beside fixed ones, larger ones and one that does both.
+    MixedFleet,
+    /// An offload tier gives back the blocks of another conversation.
+    OffloadMixup,
 }
 
 /// Everyday calls, and long ones that a node below its limit answers as it should.
-const EVERYDAY: i64 = 400;
+pub(super) const EVERYDAY: i64 = 400;
 /// Long healthy calls.
 const LONG: i64 = 24;
 /// One of so many refusals is printed: the line is written by one rank only.
 const PRINTED: u64 = 3;
 /// Cache of one token, bytes: whole pages are moved.
 const TOKEN_BYTES: i64 = 73_728;
-/// Tokens a page.
-const PAGE: i64 = 64;
-
 /// One call.
-struct Call {
-    start: TimeMicros,
-    tokens: i64,
-    completion: i64,
-    tenant: usize,
+pub(super) struct Call {
+    pub(super) start: TimeMicros,
+    pub(super) tokens: i64,
+    /// Tokens that the cache is said to have held.
+    pub(super) cached: i64,
+    pub(super) completion: i64,
+    pub(super) tenant: usize,
     /// Prefill handed over a stub.
-    stub: bool,
-    seed: u64,
+    pub(super) stub: bool,
+    /// Who served it.
+    pub(super) fleet: Fleet,
+    pub(super) seed: u64,
     /// Prompt and answer, where the gateway keeps them.
-    text: Option<(String, String)>,
+    pub(super) text: Option<(String, String)>,
     /// Broken off by the client, after so many microseconds.
-    broken_off: Option<TimeMicros>,
+    pub(super) broken_off: Option<TimeMicros>,
     /// Shows the text of the call of this seed and tenant.
-    shows: Option<(u64, usize)>,
+    pub(super) shows: Option<(u64, usize)>,
 }
 
-/// So many invented words; different seeds share none to speak of.
-fn words(seed: u64, count: usize) -> String {
-    let mut rng = Rng::new(seed, 42);
-    let syllables = [
-        "ba", "ko", "mi", "ru", "te", "za", "vo", "ne", "li", "pu", "sha", "dor",
-    ];
-    let mut out = String::new();
-    for n in 0..count {
-        if n > 0 {
-            out.push(' ');
-        }
-        for _ in 0..5 {
-            out.push_str(rng.pick(&syllables));
-        }
+impl Call {
+    /// The fixed engine told the client that the prompt is too long.
+    fn refused(&self) -> bool {
+        self.fleet == Fleet::Fixed && self.tokens >= LIMIT
     }
-    out
 }
 
-struct Out<'a> {
+/// Where a story goes: lines are put in order of time at its end.
+pub(super) struct Out<'a> {
     sink: &'a mut dyn Sink,
     summary: SimulateSummary,
     lines: Vec<(TimeMicros, u64, &'static str, Vec<u8>)>,
 }
 
 impl Out<'_> {
-    fn push(&mut self, time: TimeMicros, file: &'static str, line: impl Into<Vec<u8>>) {
+    pub(super) fn push(&mut self, time: TimeMicros, file: &'static str, line: impl Into<Vec<u8>>) {
         let sequence = self.lines.len() as u64;
         self.lines.push((time, sequence, file, line.into()));
     }
 
     /// A line of an engine, behind its prefix.
-    fn engine(&mut self, time: TimeMicros, file: &'static str, rank: &str, message: &str) {
+    pub(super) fn engine(
+        &mut self,
+        time: TimeMicros,
+        file: &'static str,
+        rank: &str,
+        message: &str,
+    ) {
         let stamp = stamp(time).replace('T', " ");
         let seconds = stamp.get(..19).unwrap_or(&stamp).to_owned();
         self.push(time, file, format!("[{seconds}{rank}] {message}"));
@@ -101,7 +104,6 @@ impl Out<'_> {
 }
 
 const GATEWAY: &str = "logs/gateway.jsonl";
-const PREFILL: &str = "logs/glm-prefill-1.log";
 const DECODE: &str = "logs/glm-decode-1.log";
 
 fn stamp(time: TimeMicros) -> String {
@@ -142,111 +144,64 @@ pub(super) fn write(
     Ok(out.summary)
 }
 
-/// What both nodes print when they come up; no configuration names their pools.
-fn start_up(story: Story, out: &mut Out<'_>) {
-    let healthy = story == Story::HealthyWeek;
-    let pool = if healthy { FIXED_POOL } else { POOL };
-    for (file, role, pool) in [(PREFILL, "prefill", pool), (DECODE, "decode", DECODE_POOL)] {
-        let args = format!(
-            "server_args=ServerArgs(model_path='/models/glm', served_model_name='glm-5.3', \
-             context_length=None, page_size={PAGE}, disaggregation_mode='{role}', \
-             allow_auto_truncate=False, enable_request_time_stats_logging=True)"
-        );
-        out.engine(BASE, file, "", &args);
-        let up = format!(
-            "max_total_num_tokens={pool}, chunked_prefill_size=8192, max_prefill_tokens=16384, \
-             max_running_requests=128, context_len={WINDOW}, available_gpu_mem=9.11 GB"
-        );
-        out.engine(BASE + MINUTE, file, " TP0", &up);
-    }
-}
-
 fn calls(story: Story, options: &SimulateOptions) -> Vec<Call> {
     let mut rng = Rng::new(mix(options.seed), 40);
     let leaks = i64::from(options.leaks);
-    if story == Story::LateWrites {
-        return late_writes(&mut rng, leaks);
+    match story {
+        Story::LateWrites => return late_writes(&mut rng, leaks),
+        Story::OffloadMixup => return offload(&mut rng, leaks),
+        _ => {}
     }
     let over = |rng: &mut Rng| LIMIT + rng.between(0, WINDOW - 20 - LIMIT);
     let mut out = Vec::new();
-    let mut add = |rng: &mut Rng, place: i64, count: i64, tokens: i64, stub: bool| {
+    let mut add = |rng: &mut Rng, place: (i64, i64), tokens: i64, stub: bool, fleet: Fleet| {
+        let (place, count) = place;
         // A week, one call somewhere in each equal part.
         let step = 7 * 24 * 60 * MINUTE / count.max(1);
         let start = BASE + 10 * MINUTE + place * step + rng.between(0, (step / 2).max(1));
         out.push(Call {
             start,
             tokens,
+            cached: 0,
             completion: rng.between(20, 900),
             tenant: rng.size(0, TENANTS.len() - 1),
             stub,
+            fleet,
             seed: rng.next(),
             text: None,
             broken_off: None,
             shows: None,
         });
     };
+    let fleets = match story {
+        Story::MixedFleet => &Fleet::ALL[..],
+        _ => &Fleet::ALL[..1],
+    };
     for n in 0..EVERYDAY {
         let tokens = rng.between(300, 24_000);
-        add(&mut rng, n, EVERYDAY, tokens, false);
+        let fleet = fleets[n as usize % fleets.len()];
+        add(&mut rng, (n, EVERYDAY), tokens, false, fleet);
     }
     for n in 0..LONG {
         let tokens = match story {
             Story::HealthyWeek => over(&mut rng),
             _ => LIMIT - 1 - n * n * 611,
         };
-        add(&mut rng, n, LONG, tokens, false);
+        let fleet = fleets[n as usize % fleets.len()];
+        add(&mut rng, (n, LONG), tokens, false, fleet);
     }
     for n in 0..leaks {
         let (tokens, stub) = match story {
-            Story::Incident | Story::LostRooms => (over(&mut rng), true),
-            Story::GrammarTimeouts => (rng.between(900, 24_000), true),
-            Story::HealthyWeek | Story::LateWrites => (over(&mut rng), false),
+            Story::GrammarTimeouts | Story::FailedImages => (rng.between(900, 24_000), true),
+            Story::HealthyWeek => (over(&mut rng), false),
+            _ => (over(&mut rng), true),
         };
-        add(&mut rng, n, leaks, tokens, stub);
-    }
-    out
-}
-
-/// Calls of ordinary length with their texts; of some, a part comes out at a bystander.
-fn late_writes(rng: &mut Rng, leaks: i64) -> Vec<Call> {
-    let mut out = Vec::new();
-    let call = |rng: &mut Rng, start: TimeMicros, tenant: usize| {
-        let seed = rng.next();
-        Call {
-            start,
-            tokens: rng.between(300, 900),
-            completion: rng.between(60, 200),
-            tenant,
-            stub: false,
-            seed,
-            text: Some((words(seed, 70), words(mix(seed), 40))),
-            broken_off: None,
-            shows: None,
+        add(&mut rng, (n, leaks), tokens, stub, Fleet::Exposed);
+        // The same long prompts go to nodes that cannot leak.
+        for fleet in fleets.iter().skip(1) {
+            let tokens = over(&mut rng);
+            add(&mut rng, (n, leaks), tokens, false, *fleet);
         }
-    };
-    let any = |rng: &mut Rng| rng.size(0, TENANTS.len() - 1);
-    let week = 7 * 24 * 60 * MINUTE;
-    for n in 0..EVERYDAY {
-        let start = BASE + 10 * MINUTE + n * (week / EVERYDAY) + rng.between(0, 10 * MINUTE);
-        let tenant = any(rng);
-        out.push(call(rng, start, tenant));
-    }
-    for n in 0..leaks {
-        let start = BASE + 20 * MINUTE + n * (week / leaks.max(1)) + rng.between(0, MINUTE);
-        let owner = any(rng);
-        let mut lost = call(rng, start, owner);
-        let after = rng.between(300_000, 2_000_000);
-        lost.broken_off = Some(after);
-        let bystander = (owner + rng.size(1, TENANTS.len() - 1)) % TENANTS.len();
-        let wait = after + rng.between(1_000_000, 50_000_000);
-        let mut victim = call(rng, start + wait, bystander);
-        victim.shows = Some((lost.seed, owner));
-        if let (Some((owned, _)), Some((_, answer))) = (&lost.text, &mut victim.text) {
-            let foreign: Vec<&str> = owned.split(' ').skip(20).take(30).collect();
-            *answer = format!("{answer} {}", foreign.join(" "));
-        }
-        out.push(lost);
-        out.push(victim);
     }
     out
 }
@@ -256,7 +211,6 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
     let mut rng = Rng::new(call.seed, 41);
     let room = (rng.next() >> 1).max(1);
     let (prefill_rid, decode_rid) = (rng.next(), rng.next());
-    let computed = if call.stub { 1 } else { call.tokens };
     let first = call.start
         + if call.stub {
             rng.between(400_000, 1_900_000)
@@ -264,8 +218,13 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
             rng.between(120_000, 900_000) + call.tokens * 1_000 / 14
         };
     let end = first + call.completion * rng.between(12_000, 19_000);
-    if call.stub && nth.is_multiple_of(PRINTED) {
+    let (_, prefill, decode) = call.fleet.nodes();
+    if (call.stub || call.refused()) && nth.is_multiple_of(PRINTED) {
         let message = match story {
+            Story::FailedImages => format!(
+                "Multimodal processing failed: the picture could not be read, \
+                 self.rid='{prefill_rid:016x}'"
+            ),
             Story::GrammarTimeouts => format!(
                 "Grammar preprocessing timed out: req.grammar_key=('json', '{{}}'), \
                  self.rid='{prefill_rid:016x}'"
@@ -277,7 +236,12 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
                 call.tokens
             ),
         };
-        out.engine(call.start + 50_000, PREFILL, " TP0", &message);
+        out.engine(call.start + 50_000, prefill, " TP0", &message);
+    }
+    if call.refused() {
+        let line = gateway(story, call, room, call.start, call.start + 80_000);
+        out.push(call.start, GATEWAY, line);
+        return;
     }
     if let Some(after) = call.broken_off {
         let message = format!(
@@ -290,6 +254,30 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
         out.push(call.start, GATEWAY, line);
         return;
     }
+    if let Some(decode) = decode {
+        accounts(
+            nth,
+            call,
+            (room, prefill_rid, decode_rid),
+            (first, end),
+            (prefill, decode),
+            out,
+        );
+    }
+    let line = gateway(story, call, room, first, end);
+    out.push(call.start, GATEWAY, line);
+}
+
+/// What both nodes say of a request when it is done.
+fn accounts(
+    nth: u64,
+    call: &Call,
+    (room, prefill_rid, decode_rid): (u64, u64, u64),
+    (first, end): (TimeMicros, TimeMicros),
+    (prefill, decode): (&'static str, &'static str),
+    out: &mut Out<'_>,
+) {
+    let computed = if call.stub { 1 } else { call.tokens };
     let pages = (computed + PAGE - 1) / PAGE;
     let megabytes = pages * PAGE * TOKEN_BYTES * 100 / (1 << 20);
     let sent = format!(
@@ -299,7 +287,7 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
         megabytes / 100,
         megabytes % 100
     );
-    out.engine(first, PREFILL, " TP0", &sent);
+    out.engine(first, prefill, " TP0", &sent);
     // Both spellings are in use side by side while a fleet is updated.
     let received = if nth.is_multiple_of(2) {
         format!(
@@ -314,9 +302,7 @@ fn tell(story: Story, nth: u64, call: &Call, out: &mut Out<'_>) {
             call.tokens, call.completion
         )
     };
-    out.engine(end, DECODE, " TP0", &received);
-    let line = gateway(story, call, room, first, end);
-    out.push(call.start, GATEWAY, line);
+    out.engine(end, decode, " TP0", &received);
 }
 
 fn request_id(call: &Call) -> String {
@@ -343,6 +329,21 @@ fn gateway(story: Story, call: &Call, room: u64, first: TimeMicros, end: TimeMic
         return line.end();
     }
     let mut line = Object::new();
+    if story == Story::MixedFleet {
+        line.text("node", call.fleet.nodes().0);
+    }
+    if call.refused() {
+        line.text("request_id", &request_id(call))
+            .text("tenant", tenant_name(call.tenant))
+            .text("model", "glm-5.3")
+            .text("role", "gateway")
+            .text("t_start", &utc(call.start))
+            .text("t_end", &utc(end))
+            .number("http_status", 400)
+            .text("outcome", "rejected")
+            .number("prompt_tokens", call.tokens);
+        return line.end();
+    }
     line.text("request_id", &request_id(call))
         .text("tenant", tenant_name(call.tenant))
         .text("model", "glm-5.3")
@@ -354,7 +355,7 @@ fn gateway(story: Story, call: &Call, room: u64, first: TimeMicros, end: TimeMic
         .text("finish_reason", "stop")
         .number("prompt_tokens", call.tokens)
         .number("completion_tokens", call.completion)
-        .number("cached_tokens", 0);
+        .number("cached_tokens", call.cached);
     if story != Story::LostRooms {
         line.text("bootstrap_room", &room.to_string());
     }
@@ -368,7 +369,14 @@ fn label(story: Story, call: &Call) -> Vec<u8> {
     let kind = match (story, call.stub) {
         (Story::HealthyWeek, _) => "long_on_a_fixed_engine",
         (Story::LateWrites, _) => "late_write",
+        (Story::OffloadMixup, _) => "offload_mixup",
+        (Story::MixedFleet, false) if call.tokens >= LIMIT => match call.fleet {
+            Fleet::Fixed => "refused_by_a_fixed_engine",
+            Fleet::Both => "one_process",
+            _ => "large_pool",
+        },
         (_, false) => "near_limit",
+        (Story::FailedImages, true) => "failed_image",
         (Story::GrammarTimeouts, true) => "grammar_timeout",
         (_, true) => "over_limit",
     };

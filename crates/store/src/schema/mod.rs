@@ -7,6 +7,7 @@ mod attribution;
 mod detect;
 mod engine;
 mod exchanges;
+mod history;
 mod input;
 mod joint;
 mod signals;
@@ -17,6 +18,7 @@ pub use detect::{
 };
 pub use engine::{EngineEventRow, engine_events};
 pub use exchanges::{ExchangeRow, TextRow, exchanges, texts};
+pub use history::{EarlySignRow, PhaseRow, early_signs, phases};
 pub use input::{CapacityRow, RejectRow, SourceRow, capacity, rejects, sources};
 pub use joint::{DuplicateRow, FactOverlapRow, duplicates, fact_overlaps};
 pub use signals::{IdentifierRow, identifiers};
@@ -182,6 +184,10 @@ pub enum Table {
     Attributions,
     /// One response's text a row.
     TextHealth,
+    /// One phase that the configuration declares a row.
+    Phases,
+    /// One kind of trouble of a month against one factor a row.
+    EarlySigns,
     /// One hit of a rule a row.
     Findings,
     /// One delivered response in the window a row.
@@ -190,7 +196,7 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the pipeline.
-    pub const ALL: [Table; 15] = [
+    pub const ALL: [Table; 17] = [
         Table::Exchanges,
         Table::Texts,
         Table::Sources,
@@ -204,6 +210,8 @@ impl Table {
         Table::Duplicates,
         Table::Attributions,
         Table::TextHealth,
+        Table::Phases,
+        Table::EarlySigns,
         Table::Findings,
         Table::Verdicts,
     ];
@@ -224,6 +232,8 @@ impl Table {
             Table::Duplicates => "duplicates",
             Table::Attributions => "attributions",
             Table::TextHealth => "text_health",
+            Table::Phases => "phases",
+            Table::EarlySigns => "early_signs",
             Table::Findings => "findings",
             Table::Verdicts => "verdicts",
         }
@@ -250,6 +260,8 @@ impl Table {
             Table::Duplicates => DuplicateRow::COLUMNS,
             Table::Attributions => AttributionRow::COLUMNS,
             Table::TextHealth => TextHealthRow::COLUMNS,
+            Table::Phases => PhaseRow::COLUMNS,
+            Table::EarlySigns => EarlySignRow::COLUMNS,
             Table::Findings => FindingRow::COLUMNS,
             Table::Verdicts => VerdictRow::COLUMNS,
         }
@@ -294,6 +306,8 @@ impl Table {
             Table::SecondHand => "a prompt that holds text leaked to the same tenant before",
             Table::Attributions => "one response against its own and the best foreign prompt",
             Table::TextHealth => "what one response's text is like",
+            Table::Phases => "one phase that the configuration declares",
+            Table::EarlySigns => "one kind of trouble of a month against one factor; leads only",
             Table::Findings => "one hit of a rule",
             Table::Verdicts => "the grade of one delivered response in the window",
         }
