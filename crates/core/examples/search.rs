@@ -5,8 +5,8 @@
 //! than 600,000 tokens.
 
 use pentimento_core::exchange::{ContentState, Exchange, Role};
-use pentimento_core::format::{DecodeContext, LogFormat, by_name};
-use pentimento_core::overlap::{Fields, Limits, Partial, Row, Search, Settings, Subject};
+use pentimento_core::format::{DecodeContext, LogFormat, Wanted, by_name};
+use pentimento_core::overlap::{Fields, Limits, Partial, PassKind, Row, Search, Settings, Subject};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs::File;
@@ -52,7 +52,11 @@ fn main() -> Result<(), Failure> {
     };
     let mut search = RwLock::new(Search::new(subjects, Settings::default(), limits));
     while let Some(kind) = search.get_mut().map_err(|_| "poisoned")?.next_pass() {
-        let read = pass(&file, &lines, format, &search, threads)?;
+        let wanted = match kind {
+            PassKind::Judge | PassKind::Index => Wanted::Answer,
+            _ => Wanted::All,
+        };
+        let read = pass(&file, &lines, (format, wanted), &search, threads)?;
         search.get_mut().map_err(|_| "poisoned")?.end_pass();
         report(&format!("{kind:?}"))?;
         writeln!(std::io::stdout(), "           {read} records decoded")?;
@@ -106,7 +110,12 @@ fn read_subjects(
         exchanges.clear();
         let record = line.strip_suffix(b"\n").unwrap_or(&line);
         format
-            .decode(record, &DecodeContext::default(), &mut exchanges)
+            .decode_again(
+                record,
+                &DecodeContext::default(),
+                Wanted::Facts,
+                &mut exchanges,
+            )
             .map_err(|reason| format!("the record at byte {offset}: {reason:?}"))?;
         let exchange = exchanges.first().ok_or("a record without exchange")?;
         let answered = exchange.http_status == Some(200);
@@ -140,7 +149,7 @@ fn read_subjects(
 fn pass(
     file: &File,
     lines: &[Line],
-    format: &dyn LogFormat,
+    decoder: (&dyn LogFormat, Wanted),
     search: &RwLock<Search>,
     threads: usize,
 ) -> Result<usize, Failure> {
@@ -148,7 +157,7 @@ fn pass(
     let blocks = blocks(lines);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
-            .map(|_| scope.spawn(|| worker(file, lines, (&blocks, &next), format, search)))
+            .map(|_| scope.spawn(|| worker(file, lines, (&blocks, &next), decoder, search)))
             .collect();
         let mut decoded = 0;
         for worker in workers {
@@ -175,7 +184,7 @@ fn worker(
     file: &File,
     lines: &[Line],
     (blocks, next): (&[(usize, usize)], &AtomicUsize),
-    format: &dyn LogFormat,
+    (format, wanted): (&dyn LogFormat, Wanted),
     search: &RwLock<Search>,
 ) -> Result<usize, Failure> {
     let mut bytes = Vec::new();
@@ -199,7 +208,7 @@ fn worker(
             let record = &bytes[from..from + line.length - 1];
             exchanges.clear();
             format
-                .decode(record, &DecodeContext::default(), &mut exchanges)
+                .decode_again(record, &DecodeContext::default(), wanted, &mut exchanges)
                 .map_err(|reason| format!("record {x}: {reason:?}"))?;
             decoded += 1;
             read.scan(x as u32, &fields(&exchanges[0]), &mut partial);

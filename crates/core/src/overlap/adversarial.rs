@@ -111,3 +111,22 @@ fn a_giant_prompt_and_answers_that_repeat() {
         assert!(passes <= 8, "{passes} passes");
     }
 }
+
+#[test]
+fn a_long_copy_beside_a_short_one() {
+    // What the short copy marks must not hide where the long one goes on.
+    let (short, long) = (words(0, 16), words(0, 100));
+    for (first, second) in [(&short, &long), (&long, &short)] {
+        let items = [
+            exchange(0, 0, first.clone(), "ok".into()),
+            exchange(1, 1, second.clone(), "ok".into()),
+            exchange(2, 2, "hi".into(), format!("{long}and no more")),
+        ];
+        for few in [0, 1 << 18] {
+            let outcome = fast(&items, &Settings::default(), (1 << 28, 16, few), 64);
+            let mut tokens: Vec<u32> = outcome.rows.iter().map(|r| r.tokens).collect();
+            tokens.sort_unstable();
+            assert_eq!(tokens, [16, 100]);
+        }
+    }
+}

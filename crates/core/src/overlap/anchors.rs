@@ -1,26 +1,29 @@
-//! The index of judged texts: picked windows and where they stand.
+//! The index of judged texts: their anchors, which are the shortest runs that can make a row, and
+//! where they stand. Every longer run begins with one of them.
 
 use super::judged::Judged;
-use super::sequence::{self, BREAK, weight, window_at};
+use super::sequence::{self, BREAK, run_at};
 use super::table::Table;
-use super::windows::{ByHash, Filter};
+use super::windows::Filter;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Owner of a run that texts of at least two tenants hold.
+/// Owner of an anchor that texts of at least two tenants hold.
 const SHARED: u32 = u32::MAX;
-/// Places at which one window is listed; more make it crowded.
+/// Owner of an anchor that nobody was noted for.
+const NOBODY: u32 = u32::MAX - 1;
+/// Places at which one anchor is listed; more make it crowded.
 const CROWD: usize = 8;
-/// Marks the number of a crowded window in an entry.
+/// Marks the number of a crowded anchor in an entry.
 const CROWDED: u32 = 1 << 31;
 
-/// A place of the sequence at which a crowded window stands.
+/// A place of the sequence at which a crowded anchor stands.
 #[derive(Clone, Copy)]
 pub(super) struct CrowdPlace {
     pub at: u32,
     pub crowd: u32,
 }
 
-/// Where a window stands.
+/// Where an anchor stands.
 pub(super) enum Stand {
     /// At these places of the sequence, or at none of them: only a part of the hash is compared.
     At(u32),
@@ -28,24 +31,25 @@ pub(super) enum Stand {
     Crowded(u32),
 }
 
-/// Sequences of judged texts one after another, and their picked windows by hash.
+/// Sequences of judged texts one after another, and their anchors by hash.
 ///
-/// A window that stands at a few places is listed with each. Round a crowded one the shortest runs
-/// that matter are listed, and of each of these only the tenants count: whether there are two.
+/// An anchor that stands at a few places is listed with each. Of a crowded one only the tenants
+/// count: whether there are two.
 pub(super) struct Anchors {
     pub sequence: Vec<u32>,
     /// Per text of the batch its number and where it begins; one more at the end.
     texts: Vec<(u32, u32)>,
     /// Per 256 places of the sequence the text that stands there first.
     coarse: Vec<u32>,
-    /// Places, or the number of a crowded window.
+    /// Places, or the number of a crowded anchor.
     table: Table,
     filter: Filter,
     pub crowds: Vec<CrowdPlace>,
-    crowd_count: u32,
-    /// Owners of the shortest runs round crowded windows, by hash.
-    wides: ByHash<AtomicU32>,
+    /// Owner of each crowded anchor.
+    owners: Vec<AtomicU32>,
     run_weight: u32,
+    /// Per place whether the anchor there stands nowhere else.
+    alone: Bits,
     /// Per place whether a run with another tenant's text covers it, and whether the prompt of the
     /// same record holds it.
     pub shared: Bits,
@@ -53,7 +57,7 @@ pub(super) struct Anchors {
 }
 
 impl Anchors {
-    /// Bytes that a batch needs for each token and for each picked window, about.
+    /// Bytes that a batch needs for each token and for each anchor, about.
     pub(super) const BYTES: (usize, usize) = (5, 16);
 
     /// An index of texts; takes their sequences.
@@ -67,16 +71,20 @@ impl Anchors {
             .iter()
             .map(|j| j.anchors as usize)
             .sum();
+        let all = sequences[batch.clone()].iter().flatten();
+        let length = 1 + all.map(|s| s.len() + 1).sum::<usize>();
+        let mut sequence = Vec::with_capacity(length);
+        sequence.push(BREAK);
         let mut out = Anchors {
-            sequence: vec![BREAK],
+            sequence,
             texts: Vec::new(),
             coarse: Vec::new(),
             table: Table::new(entries),
             filter: Filter::new(entries),
             crowds: Vec::new(),
-            crowd_count: 0,
-            wides: ByHash::default(),
+            owners: Vec::new(),
             run_weight,
+            alone: Bits::new(length),
             shared: Bits::default(),
             own: Bits::default(),
         };
@@ -90,10 +98,10 @@ impl Anchors {
             out.sequence.extend_from_slice(&sequence);
             out.sequence.push(BREAK);
             sequence::stretches(&sequence, |first, stretch| {
-                sequence::window_hashes(stretch, &mut hashes);
-                sequence::anchors(stretch, hashes.len(), run_weight, |at| {
-                    out.insert(hashes[at], (base + first + at) as u32);
-                });
+                sequence::hashes(stretch, run_weight, &mut hashes);
+                for (at, &hash) in hashes.iter().enumerate() {
+                    out.insert(hash, (base + first + at) as u32);
+                }
             });
         }
         out.coarse = (0..=out.sequence.len() >> 8)
@@ -103,76 +111,61 @@ impl Anchors {
             })
             .collect();
         out.crowds.sort_unstable_by_key(|c| c.at);
-        out.list_wides(judged);
+        for place in &out.crowds {
+            let tenant = judged[out.text_at(place.at).0 as usize].tenant;
+            let owner = &out.owners[place.crowd as usize];
+            if owner.load(Ordering::Relaxed) == NOBODY {
+                owner.store(tenant, Ordering::Relaxed);
+            }
+            note(owner, tenant);
+        }
         out.shared = Bits::new(out.sequence.len());
         out.own = Bits::new(out.sequence.len());
         out
     }
 
-    fn list_wides(&mut self, judged: &[Judged]) {
-        let mut wides = ByHash::default();
-        for place in &self.crowds {
-            let tenant = judged[self.text_at(place.at).0 as usize].tenant;
-            self.each_wide(&self.sequence, place.at as usize, |_, _, hash| {
-                let owner = wides.entry(hash).or_insert_with(|| AtomicU32::new(tenant));
-                note(owner, tenant);
-            });
-        }
-        self.wides = wides;
+    /// Notes that a tenant's text holds a crowded anchor. The outcome does not depend on the order
+    /// of notes, so threads may race.
+    pub(super) fn note(&self, crowd: u32, tenant: u32) {
+        note(&self.owners[crowd as usize], tenant);
     }
 
-    /// Calls `each` with the shortest runs that matter and hold the window at a place: first token,
-    /// end, hash.
-    fn each_wide(&self, sequence: &[u32], at: usize, mut each: impl FnMut(usize, usize, u64)) {
-        let end = at + window_at(&sequence[at..]).0;
-        let mut from = at;
-        loop {
-            let mut heavy = 0;
-            let run = sequence[from..].iter().take_while(|&&s| {
-                let more = heavy < self.run_weight && s != BREAK;
-                heavy += if more { weight(s) } else { 0 };
-                more
-            });
-            let to = from + run.count();
-            if to < end {
-                return;
-            }
-            if heavy >= self.run_weight {
-                each(from, to, sequence::hash(&sequence[from..to]));
-            }
-            if from == 0 || sequence[from - 1] == BREAK {
-                return;
-            }
-            from -= 1;
-        }
-    }
-
-    /// Notes that a tenant's text holds the crowded window at a place of its sequence. The outcome
-    /// does not depend on the order of notes, so threads may race.
-    pub(super) fn note(&self, sequence: &[u32], at: usize, tenant: u32) {
-        self.each_wide(sequence, at, |_, _, hash| {
-            if let Some(owner) = self.wides.get(&hash) {
-                note(owner, tenant);
-            }
-        });
-    }
-
-    /// Marks the runs round crowded windows that texts of two tenants hold.
+    /// Marks the crowded anchors that texts of two tenants hold.
     pub(super) fn mark_crowds(&self) {
         for place in &self.crowds {
-            let at = place.at as usize;
-            if self.own.all(at, at + window_at(&self.sequence[at..]).0) {
-                continue;
+            let from = place.at as usize;
+            let to = from + self.length_at(from);
+            let owner = &self.owners[place.crowd as usize];
+            if owner.load(Ordering::Relaxed) == SHARED && !self.own.all(from, to) {
+                // A half-word may be left behind the last anchor in a run.
+                let more = usize::from(self.sequence[to] != BREAK);
+                self.shared.set(from, to + more);
             }
-            self.each_wide(&self.sequence, at, |from, to, hash| {
-                let owner = self.wides.get(&hash).map(|o| o.load(Ordering::Relaxed));
-                if owner == Some(SHARED) {
-                    // A half-word may be left behind the last of the shortest runs in a run.
-                    let more = usize::from(self.sequence[to] != BREAK);
-                    self.shared.set(from, to + more);
-                }
-            });
         }
+    }
+
+    /// Tokens of the anchor at a place.
+    pub(super) fn length_at(&self, place: usize) -> usize {
+        run_at(&self.sequence[place..], self.run_weight).0
+    }
+
+    /// How many anchors at and from a place on stand nowhere else and equal what stands in `source`
+    /// from its beginning on: none of them needs to be looked up for itself.
+    pub(super) fn alone(&self, place: usize, source: &[u32]) -> usize {
+        if !self.alone.get(place) {
+            return 0;
+        }
+        let pairs = source.iter().zip(&self.sequence[place..]);
+        let mut last = pairs.take_while(|(a, b)| a == b && **a != BREAK).count();
+        let mut heavy = 0;
+        while heavy < self.run_weight {
+            if last == 0 {
+                return 0;
+            }
+            last -= 1;
+            heavy += sequence::weight(source[last]);
+        }
+        1 + (1..=last).take_while(|k| self.alone.get(place + k)).count()
     }
 
     fn insert(&mut self, hash: u64, at: u32) {
@@ -189,27 +182,35 @@ impl Anchors {
         }
         match first {
             Some(first) if same >= CROWD => {
-                let crowd = self.crowd_count;
-                self.crowd_count += 1;
+                let crowd = self.owners.len() as u32;
+                self.owners.push(AtomicU32::new(NOBODY));
                 let places = self.table.of(hash).map(|(_, at)| CrowdPlace { at, crowd });
                 self.crowds.extend(places);
                 self.crowds.push(CrowdPlace { at, crowd });
                 self.table.replace(first, hash, CROWDED | crowd);
             }
             _ => {
+                match first {
+                    None => self.alone.set(at as usize, at as usize + 1),
+                    Some(_) if same == 1 => {
+                        let other = self.table.of(hash).next();
+                        self.alone.unset(other.map_or(0, |(_, at)| at as usize));
+                    }
+                    Some(_) => {}
+                }
                 self.filter.insert(hash);
                 self.table.push(hash, at);
             }
         }
     }
 
-    /// Leaves in `out` the places of those hashes that may be of a picked window.
+    /// Leaves in `out` the places of those hashes that may be of an anchor.
     pub(super) fn candidates(&self, hashes: &[u64], out: &mut Vec<u32>) {
         self.filter.candidates(hashes, out);
         self.table.sift(hashes, out);
     }
 
-    /// Where a window may stand.
+    /// Where an anchor may stand.
     pub(super) fn stands(&self, hash: u64) -> impl Iterator<Item = Stand> + '_ {
         let mut crowded = false;
         self.table.of(hash).map_while(move |(_, value)| {
@@ -291,6 +292,10 @@ impl Bits {
         });
     }
 
+    fn unset(&self, at: usize) {
+        self.0[at / 64].fetch_and(!(1 << (at % 64)), Ordering::Relaxed);
+    }
+
     /// Whether all bits of a range are set.
     pub(super) fn all(&self, from: usize, to: usize) -> bool {
         Bits::words(from, to, |word, bits| {
@@ -343,14 +348,14 @@ mod tests {
             let mut sequences = vec![Some(text.clone()); judged.len()];
             let index = Anchors::new(0..judged.len(), &judged, &mut sequences, 16);
             let mut hashes = Vec::new();
-            sequence::window_hashes(&text[..8], &mut hashes);
+            sequence::hashes(&text[..8], 16, &mut hashes);
             let stands: Vec<Stand> = index.stands(hashes[0]).collect();
             match stands.as_slice() {
-                [Stand::Crowded(_)] => {
+                [Stand::Crowded(crowd)] => {
                     assert!(crowded);
                     index.mark_crowds();
                     assert_eq!(index.shared.any(0, index.sequence.len()), shared);
-                    index.note(&text, 0, 7);
+                    index.note(*crowd, 7);
                     index.mark_crowds();
                     let (from, to) = index.range_of(3).unwrap();
                     assert!(index.shared.all(from, to - 2));

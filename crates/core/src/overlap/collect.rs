@@ -1,15 +1,19 @@
 //! Collects who held the windows of suspicious passages, and decides which tokens that explains.
 
-use super::active::{Active, heavy_segments};
-use super::cells::{Answer, Asker, Cell, Event, Line, TENANT_BYTES};
+use super::active::Active;
+use super::cells::{Answer, Cell, Event, Line, TENANT_BYTES};
 use super::judged::Judged;
+use super::member::{Decided, Member};
 use super::prefilter::{Places, Prefilter};
 use super::types::{Field, Settings, Subject, WINDOW_WEIGHT, existed};
 use super::view::TextView;
-use super::windows::{NONE, Scanner, Window, WindowIndex, for_each};
+use super::windows::{NONE, Scanner, WindowIndex, for_each};
 use crate::text::Tokens;
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Owner of a window that suspicious texts of more than one tenant hold.
+const SEVERAL: u32 = u32::MAX;
 
 /// Estimated bytes of a cell while few tenants hold its window.
 const CELL_BYTES: usize = 300;
@@ -27,28 +31,6 @@ pub(super) struct CollectPart {
     places: Places,
 }
 
-/// A suspicious text whose windows are decided.
-pub(super) struct Decided {
-    /// Number of the judged text.
-    pub text: u32,
-    /// Tokens of its passages.
-    pub tokens: Tokens,
-    /// Which tokens are explained.
-    pub explained: Vec<bool>,
-    /// Windows over unexplained tokens, ascending, with the tenants that carry them.
-    pub novel: Vec<(Window, Box<[u32]>)>,
-}
-
-struct Member {
-    active: Active,
-    facts: Judged,
-    /// Number of the window at each token.
-    windows: Vec<u32>,
-    /// Distinct windows, ascending, and what is known of them.
-    distinct: Vec<u32>,
-    answers: Vec<Answer>,
-}
-
 /// The step for one group of suspicious texts.
 pub(super) struct Collect {
     members: Vec<Member>,
@@ -59,6 +41,8 @@ pub(super) struct Collect {
     /// Per window its first cell; one more at the end.
     first_cell: Vec<u32>,
     cells: Vec<Cell>,
+    /// Per window the tenant of the texts that hold it, or [`SEVERAL`].
+    owners: Vec<u32>,
     /// Per window the last time that counts for any text.
     last: Vec<i64>,
     /// Per window the exchanges that hold it, once it is known.
@@ -119,6 +103,7 @@ impl Collect {
             by_call,
             first_cell: Vec::new(),
             cells: Vec::new(),
+            owners: Vec::new(),
             last: vec![i64::MIN; index.len()],
             held: (0..index.len()).map(|_| AtomicU32::new(0)).collect(),
             open: vec![false; index.len()],
@@ -135,9 +120,25 @@ impl Collect {
             sources: vec![false; exchanges],
             least_run: least_run(settings.store_weight),
         };
+        out.note_owners();
         out.cut_cells();
         out.open_next();
         out
+    }
+
+    fn note_owners(&mut self) {
+        let mut owners = vec![None; self.index.len()];
+        for m in &self.members {
+            for &window in &m.distinct {
+                let owner = &mut owners[window as usize];
+                *owner = match *owner {
+                    None => Some(m.facts.tenant),
+                    Some(known) if known == m.facts.tenant => Some(known),
+                    Some(_) => Some(SEVERAL),
+                };
+            }
+        }
+        self.owners = owners.into_iter().map(|o| o.unwrap_or(SEVERAL)).collect();
     }
 
     fn cut_cells(&mut self) {
@@ -223,7 +224,8 @@ impl Collect {
         out: &mut CollectPart,
     ) {
         let mut prompt = Vec::new();
-        let mut long = self.windows_in(texts, Field::Prompt, out, &mut prompt);
+        let tenant = subject.tenant;
+        let mut long = self.windows_in(texts, (Field::Prompt, tenant), out, &mut prompt);
         if self.first_round {
             for &at in self.by_call.get(&subject.call).into_iter().flatten() {
                 let distinct = &self.members[at as usize].distinct;
@@ -236,7 +238,7 @@ impl Collect {
         }
         let mut answer = Vec::new();
         for field in Field::ANSWERS {
-            long |= self.windows_in(texts, field, out, &mut answer);
+            long |= self.windows_in(texts, (field, tenant), out, &mut answer);
         }
         if !prompt.is_empty() || !answer.is_empty() {
             out.holders.push(exchange);
@@ -271,12 +273,13 @@ impl Collect {
         }
     }
 
-    /// Adds the known windows of a text; leaves the list ascending and without repeats. Whether a
-    /// run of them may be long enough for a row.
+    /// Adds the known windows of a tenant's text; leaves the list ascending and without repeats.
+    /// Whether a run of them may be long enough for a row: all of its windows then stand in a text
+    /// of another tenant.
     fn windows_in(
         &self,
         texts: &mut TextView<'_>,
-        field: Field,
+        (field, tenant): (Field, Option<u32>),
         part: &mut CollectPart,
         out: &mut Vec<u32>,
     ) -> bool {
@@ -287,8 +290,10 @@ impl Collect {
             let (mut next, mut run) = (NONE, 0);
             self.index
                 .each_known(member, tokens, scanner, |window, id| {
-                    run = if window.from == next { run + 1 } else { 1 };
-                    next = window.from + 1;
+                    if tenant != Some(self.owners[id as usize]) {
+                        run = if window.from == next { run + 1 } else { 1 };
+                        next = window.from + 1;
+                    }
                     long |= run >= self.least_run;
                     if out.last() != Some(&id) {
                         out.push(id);
@@ -395,94 +400,4 @@ impl Collect {
 /// most, each further token 2.
 fn least_run(weight: u32) -> u32 {
     1 + weight.saturating_sub(WINDOW_WEIGHT + 1).div_ceil(2)
-}
-
-impl Member {
-    fn new(active: Active, facts: Judged, windows: Vec<u32>) -> Member {
-        let mut distinct: Vec<u32> = windows.iter().copied().filter(|&w| w != NONE).collect();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let mut answers = vec![Answer::Undecided; distinct.len()];
-        for (at, window) in windows.iter().enumerate() {
-            if active.own_window[at]
-                && let Ok(place) = distinct.binary_search(window)
-            {
-                answers[place] = Answer::Explained;
-            }
-        }
-        Member {
-            active,
-            facts,
-            windows,
-            distinct,
-            answers,
-        }
-    }
-
-    fn asker(&self, max_tenants: usize) -> Asker {
-        Asker {
-            tenant: self.facts.tenant,
-            call: self.facts.call,
-            t0: self.facts.t0,
-            from: self.facts.from,
-            to: self.facts.to,
-            max_tenants,
-        }
-    }
-
-    fn answer(&self, token: u32) -> Option<&Answer> {
-        let place = self.distinct.binary_search(&self.windows[token as usize]);
-        place.ok().map(|p| &self.answers[p])
-    }
-
-    /// Visits once each token under a window of some kind.
-    fn mark(&self, tokens: &Tokens, kind: impl Fn(&Answer) -> bool, mut each: impl FnMut(usize)) {
-        let mut marked = 0;
-        for_each(tokens, |w| {
-            if self.answer(w.from).is_some_and(&kind) {
-                ((w.from as usize).max(marked)..w.to as usize).for_each(&mut each);
-                marked = w.to as usize;
-            }
-        });
-    }
-
-    fn decide(mut self, store_weight: u32) -> Option<Decided> {
-        let mut explained = std::mem::take(&mut self.active.own);
-        let tokens = std::mem::take(&mut self.active.tokens);
-        // What an answer brought from elsewhere stays foreign in the next answer, its edges too.
-        let mut owed = vec![false; explained.len()];
-        self.mark(
-            &tokens,
-            |a| matches!(a, Answer::Owed(_)),
-            |t| owed[t] = true,
-        );
-        self.mark(
-            &tokens,
-            |a| matches!(a, Answer::Explained),
-            |t| explained[t] = true,
-        );
-        self.mark(
-            &tokens,
-            |a| matches!(a, Answer::Answered(_)),
-            |t| explained[t] |= !owed[t],
-        );
-        if heavy_segments(&tokens, &explained, store_weight).is_empty() {
-            return None;
-        }
-        let mut novel = Vec::new();
-        for_each(&tokens, |w| {
-            if explained[w.from as usize..w.to as usize].iter().all(|e| *e) {
-                return;
-            }
-            if let Some(carriers) = self.answer(w.from).and_then(Answer::carriers) {
-                novel.push((w, carriers.into()));
-            }
-        });
-        Some(Decided {
-            text: self.active.text,
-            tokens,
-            explained,
-            novel,
-        })
-    }
 }

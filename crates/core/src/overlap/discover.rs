@@ -1,13 +1,13 @@
 //! Looks every text up in the index of judged texts, and marks the runs that another tenant's text
 //! shares with them.
 //!
-//! Marks come from equal hashes and from windows too crowded to look at each place, so there may be
+//! Marks come from equal hashes and from anchors too crowded to look at each place, so there may be
 //! too many; there are never too few. That the prompt of the same record holds a run is the other
 //! way round: it counts only where the tokens themselves are equal.
 
 use super::anchors::{Anchors, Stand};
 use super::judged::Judged;
-use super::sequence::{self, BREAK, weight, window_at};
+use super::sequence::{self, BREAK, weight};
 use super::types::{Field, Subject, WINDOW_WEIGHT};
 use super::view::TextView;
 use super::windows::equal;
@@ -19,7 +19,7 @@ pub(super) struct Buffers {
     sequence: Vec<u32>,
     hashes: Vec<u64>,
     candidates: Vec<u32>,
-    /// Crowded windows in the prompt, and a token with which each begins.
+    /// Crowded anchors in the prompt, and a token with which each begins.
     crowds: Vec<(u32, u32)>,
     /// Diagonals on which runs were followed, and how far in the source.
     followed: [(i64, usize); FOLLOWED],
@@ -100,29 +100,15 @@ impl Anchors {
                     continue;
                 };
                 let at = place.at as usize;
-                let (length, _) = window_at(&self.sequence[at..]);
+                let length = self.length_at(at);
                 let token = token_index(tokens, at - from);
                 let stands = crowds[found].1 as usize;
-                // The window of the prompt has this length too if the hashes tell the truth.
+                // The anchor of the prompt has this length too if the hashes tell the truth.
                 if stands + length <= prompt.len() && equal(tokens, token, prompt, stands, length) {
                     self.own.set(at, at + length);
                 }
             }
         }
-    }
-
-    /// The tokens round a window that a run through it may hold though no other picked window lies
-    /// in the run.
-    fn zone(&self, at: usize, length: usize, run_weight: u32) -> (usize, usize) {
-        let reach = (run_weight - WINDOW_WEIGHT + 1) as usize;
-        let (mut from, mut to) = (at, at + length);
-        while at - from < reach && self.sequence[from - 1] != BREAK {
-            from -= 1;
-        }
-        while to - at - length < reach && self.sequence[to] != BREAK {
-            to += 1;
-        }
-        (from, to)
     }
 
     /// The passages with enough weight that is shared and not in the own prompt, with their
@@ -265,17 +251,24 @@ impl Lookup<'_, '_> {
         sequence::stretches(&source, |first, stretch| {
             let mut hashes = std::mem::take(&mut buffers.hashes);
             let mut candidates = std::mem::take(&mut buffers.candidates);
-            sequence::window_hashes(stretch, &mut hashes);
+            sequence::hashes(stretch, self.run_weight, &mut hashes);
             self.anchors.candidates(&hashes, &mut candidates);
+            let mut next = 0;
             for &candidate in &candidates {
                 let at = first + candidate as usize;
+                if at < next {
+                    continue;
+                }
                 for stand in self.anchors.stands(hashes[candidate as usize]) {
                     match stand {
                         Stand::At(place) => {
-                            self.meet(&source, at, at - breaks, place as usize, buffers);
+                            let place = place as usize;
+                            let ahead = self.anchors.alone(place, &source[at..]);
+                            self.meet(&source, (at, at - breaks), (place, ahead), buffers);
+                            next = at + ahead;
                         }
                         Stand::Crowded(crowd) => {
-                            self.anchors.note(&source, at, self.source.tenant);
+                            self.anchors.note(crowd, self.source.tenant);
                             if self.prompt {
                                 buffers.crowds.push((crowd, (at - breaks) as u32));
                             }
@@ -289,14 +282,25 @@ impl Lookup<'_, '_> {
         buffers.sequence = source;
     }
 
-    /// The window at place `at` (token `token`) of the source has the hash of one at `place`.
-    fn meet(&self, source: &[u32], at: usize, token: usize, place: usize, buffers: &mut Buffers) {
+    /// The source has the hash of the anchor at `place` at its place `at`, which is its token
+    /// `token`. The `ahead` anchors from there on need no look: marks are made for all of them.
+    fn meet(
+        &self,
+        source: &[u32],
+        (at, token): (usize, usize),
+        (place, ahead): (usize, usize),
+        buffers: &mut Buffers,
+    ) {
+        let last = place + ahead.saturating_sub(1);
         let sequence = &self.anchors.sequence;
+        let mut end = last + self.anchors.length_at(last);
+        // A half-word may be left behind the last anchor in a run.
+        end += usize::from(sequence[end] != BREAK && weight(sequence[end]) == 1);
         let (text, begin) = self.anchors.text_at(place as u32);
         let facts = &self.judged[text as usize];
         if facts.exchange == self.source.exchange {
             if self.prompt {
-                self.meet_own(token, place, begin as usize, facts.field);
+                self.meet_own(token, (place, end), begin as usize, facts.field);
             }
             return;
         }
@@ -313,9 +317,7 @@ impl Lookup<'_, '_> {
         if buffers.followed.iter().any(|f| f.0 == diagonal && at < f.1) {
             return;
         }
-        let (length, _) = window_at(&sequence[place..]);
-        let (from, to) = self.anchors.zone(place, length, self.run_weight);
-        if self.anchors.shared.all(from, to) {
+        if self.anchors.shared.all(place, end) {
             return;
         }
         let pairs = source[at..].iter().zip(&sequence[place..]);
@@ -338,11 +340,10 @@ impl Lookup<'_, '_> {
         buffers.next = (buffers.next + 1) % FOLLOWED;
     }
 
-    /// The prompt of the judged text's record may hold one of its windows.
-    fn meet_own(&self, token: usize, place: usize, begin: usize, field: Field) {
+    /// The prompt of the judged text's record may hold its anchors up to a place.
+    fn meet_own(&self, token: usize, (place, end): (usize, usize), begin: usize, field: Field) {
         let anchors = self.anchors;
-        let (length, _) = window_at(&anchors.sequence[place..]);
-        if anchors.own.all(place, place + length) {
+        if anchors.own.all(place, end) {
             return;
         }
         let Some(answer) = self.texts.loaded(field) else {

@@ -19,7 +19,7 @@ pub(super) struct Judged {
     /// First and last time that counts.
     pub from: TimeMicros,
     pub to: TimeMicros,
-    /// Picked windows.
+    /// Shortest runs that can make a row.
     pub anchors: u32,
     pub tokens: u32,
 }
@@ -69,8 +69,8 @@ impl Finder {
         let mut anchors = 0;
         let hashes = &mut self.hashes;
         sequence::stretches(&self.sequence, |_, stretch| {
-            sequence::window_hashes(stretch, hashes);
-            sequence::anchors(stretch, hashes.len(), run_weight, |_| anchors += 1);
+            sequence::hashes(stretch, run_weight, hashes);
+            anchors += hashes.len() as u32;
         });
         Found {
             exchange,

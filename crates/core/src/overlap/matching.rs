@@ -1,8 +1,8 @@
 //! Measures the shared runs of the texts that remain, and makes rows of them.
 
 use super::automaton::{Automaton, ROOT};
-use super::collect::Decided;
 use super::judged::Judged;
+use super::member::Decided;
 use super::rows::{RowMaker, is_cut};
 use super::types::{Field, Row, Settings, Subject};
 use super::view::TextView;
@@ -207,6 +207,13 @@ impl Matching {
             let Some((from, _, to)) = stretch else {
                 return;
             };
+            let segment = tokens.barriers.partition_point(|b| b.at <= from);
+            // The last half-word of a run may lie behind its last window.
+            let to = (to + 2).min(tokens.barriers[segment].at);
+            if to - from < self.least {
+                texts.clear();
+                return;
+            }
             texts.sort_unstable();
             texts.dedup();
             texts.retain(|&member| {
@@ -219,9 +226,6 @@ impl Matching {
             if texts.is_empty() {
                 return;
             }
-            let segment = tokens.barriers.partition_point(|b| b.at <= from);
-            // The last half-word of a run may lie behind its last window.
-            let to = (to + 2).min(tokens.barriers[segment].at);
             let content = Stretch::hash(tokens, from, to);
             out.extend(texts.drain(..).map(|member| Stretch {
                 member,

@@ -18,6 +18,7 @@ mod collect;
 mod discover;
 mod judged;
 mod matching;
+mod member;
 mod prefilter;
 mod rows;
 mod search;

@@ -3,11 +3,12 @@
 use super::active::{Active, activate};
 use super::anchors::Anchors;
 use super::automaton::Automaton;
-use super::collect::{Collect, CollectPart, Decided};
+use super::collect::{Collect, CollectPart};
 use super::discover::{Buffers, Passage, Source};
 use super::judged::{Finder, Found, Texts};
 use super::matching::{MatchPart, Matching};
-use super::sequence;
+use super::member::Decided;
+use super::sequence::{self, HEAVIEST};
 use super::types::{
     Field, Fields, Limits, Outcome, PassKind, Row, Settings, Stats, Subject, WINDOW_WEIGHT,
     row_order,
@@ -275,8 +276,8 @@ impl Search {
             }
             Stage::Activate {
                 active,
+                bytes,
                 mut deferred,
-                ..
             } => {
                 deferred.sort_unstable();
                 let mut place = 0..;
@@ -284,7 +285,7 @@ impl Search {
                     let place = place.next().unwrap_or_default();
                     deferred.binary_search(&place).is_ok()
                 });
-                self.enter_collect(active);
+                self.enter_collect(active, bytes);
             }
             Stage::Collect(mut collect) => {
                 if collect.end_pass() {
@@ -316,9 +317,9 @@ impl Search {
         }
     }
 
-    /// Least weight of a run that can make a row, as far as picking windows goes.
+    /// Least weight of a run that can make a row, as far as anchors go.
     fn run_weight(&self) -> u32 {
-        self.settings.store_weight.min(40)
+        self.settings.store_weight.min(HEAVIEST)
     }
 
     fn enter(&mut self, kind: PassKind, stage: Stage) {
@@ -406,25 +407,28 @@ impl Search {
         self.enter(PassKind::Activate, stage);
     }
 
-    fn enter_collect(&mut self, active: Vec<Active>) {
+    /// Decides the suspicious texts, which take `bytes`; cells may have what these leave.
+    fn enter_collect(&mut self, active: Vec<Active>, bytes: usize) {
         if active.is_empty() {
             self.enter_activate();
             return;
         }
         self.stats.active_texts += active.len() as u64;
+        let quarter = self.limits.memory_bytes / 4;
+        let budget = (3 * quarter).saturating_sub(bytes).max(quarter);
         let collect = Collect::new(
             active,
             &self.texts.judged,
             self.subjects.len(),
             &self.settings,
-            (self.limits.memory_bytes / 4, self.room, self.few),
+            (budget, self.room, self.few),
         );
         self.enter(PassKind::Collect, Stage::Collect(Box::new(collect)));
     }
 
     /// Matches the next decided texts; without any, goes on with what was deferred.
     fn enter_match(&mut self) {
-        let budget = self.limits.memory_bytes / 4 / Automaton::BYTES_EACH;
+        let budget = self.limits.memory_bytes / 2 / Automaton::BYTES_EACH;
         let mut tokens = 0;
         let mut count = 0;
         for decided in self.decided.iter().rev() {

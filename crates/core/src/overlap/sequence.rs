@@ -11,12 +11,12 @@ pub(super) const BREAK: u32 = 0;
 
 /// An odd multiplier with well mixed bits (the 64-bit golden ratio).
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-const POWERS: [u64; WINDOW_WEIGHT as usize + 1] = powers();
-/// Words of a window without lighter tokens.
-const WORDS: usize = WINDOW_WEIGHT as usize / 2;
+/// Greatest weight of what [`hashes`] hashes.
+pub(super) const HEAVIEST: u32 = 40;
+const POWERS: [u64; HEAVIEST as usize + 1] = powers();
 
-const fn powers() -> [u64; WINDOW_WEIGHT as usize + 1] {
-    let mut out = [1u64; WINDOW_WEIGHT as usize + 1];
+const fn powers() -> [u64; HEAVIEST as usize + 1] {
+    let mut out = [1u64; HEAVIEST as usize + 1];
     let mut i = 1;
     while i < out.len() {
         out[i] = out[i - 1].wrapping_mul(BASE);
@@ -58,17 +58,24 @@ pub(super) fn stretches<'a>(sequence: &'a [u32], mut each: impl FnMut(usize, &'a
 /// Replaces `out` by the hashes of the windows of a stretch: the n-th is that of the window which
 /// begins with the n-th token.
 pub(super) fn window_hashes(stretch: &[u32], out: &mut Vec<u64>) {
+    hashes(stretch, WINDOW_WEIGHT, out);
+}
+
+/// [`window_hashes`] of the shortest runs of at least `least` half-words, at most [`HEAVIEST`],
+/// instead of windows.
+pub(super) fn hashes(stretch: &[u32], least: u32, out: &mut Vec<u64>) {
     out.clear();
     let light = stretch.iter().fold(0, |all, s| all | s) & 1;
     if light == 0 {
-        let Some(first) = stretch.get(..WORDS) else {
+        let words = least.div_ceil(2) as usize;
+        let Some(first) = stretch.get(..words) else {
             return;
         };
         let mut sum = sum_of(first);
         out.reserve(stretch.len());
         out.push(finish(sum));
-        out.extend(stretch.iter().zip(&stretch[WORDS..]).map(|(old, new)| {
-            let gone = u64::from(*old).wrapping_mul(POWERS[WORDS]);
+        out.extend(stretch.iter().zip(&stretch[words..]).map(|(old, new)| {
+            let gone = u64::from(*old).wrapping_mul(POWERS[words]);
             sum = sum
                 .wrapping_mul(BASE)
                 .wrapping_add(u64::from(*new).wrapping_sub(gone));
@@ -78,23 +85,18 @@ pub(super) fn window_hashes(stretch: &[u32], out: &mut Vec<u64>) {
     }
     let (mut to, mut heavy, mut sum) = (0, 0, 0u64);
     for (from, &first) in stretch.iter().enumerate() {
-        while heavy < WINDOW_WEIGHT && to < stretch.len() {
+        while heavy < least && to < stretch.len() {
             sum = sum.wrapping_mul(BASE).wrapping_add(u64::from(stretch[to]));
             heavy += weight(stretch[to]);
             to += 1;
         }
-        if heavy < WINDOW_WEIGHT {
+        if heavy < least {
             break;
         }
         out.push(finish(sum));
         sum = sum.wrapping_sub(u64::from(first).wrapping_mul(POWERS[to - from - 1]));
         heavy -= weight(first);
     }
-}
-
-/// The hash of some tokens.
-pub(super) fn hash(tokens: &[u32]) -> u64 {
-    finish(sum_of(tokens))
 }
 
 fn sum_of(tokens: &[u32]) -> u64 {
@@ -111,51 +113,20 @@ fn finish(sum: u64) -> u64 {
 
 /// Tokens of the window that begins a stretch, and their weight.
 pub(super) fn window_at(stretch: &[u32]) -> (usize, u32) {
+    run_at(stretch, WINDOW_WEIGHT)
+}
+
+/// Tokens of the shortest run of at least `least` half-words that begins a stretch, and their
+/// weight.
+pub(super) fn run_at(stretch: &[u32], least: u32) -> (usize, u32) {
     let mut heavy = 0;
     for (length, &s) in stretch.iter().enumerate() {
-        if heavy >= WINDOW_WEIGHT || s == BREAK {
+        if heavy >= least || s == BREAK {
             return (length, heavy);
         }
         heavy += weight(s);
     }
     (stretch.len(), heavy)
-}
-
-/// Picks windows of a stretch, by first token, so that every run of at least `run_weight`
-/// half-words holds one whole. `windows` is their number.
-pub(super) fn anchors(
-    stretch: &[u32],
-    windows: usize,
-    run_weight: u32,
-    mut each: impl FnMut(usize),
-) {
-    let Some(last) = windows.checked_sub(1) else {
-        return;
-    };
-    each(0);
-    let mut picked = 0;
-    // Weight of the tokens behind the first one of the last picked window, before the present one;
-    // `to` and `heavy` are the end and the weight of the present window.
-    let mut gap = 0;
-    let (mut to, mut heavy) = window_at(stretch);
-    for at in 1..windows {
-        heavy -= weight(stretch[at - 1]);
-        while heavy < WINDOW_WEIGHT {
-            heavy += weight(stretch[to]);
-            to += 1;
-        }
-        if at - 1 > picked {
-            gap += weight(stretch[at - 1]);
-        }
-        if gap + heavy > run_weight && at - 1 > picked {
-            picked = at - 1;
-            each(picked);
-            gap = 0;
-        }
-    }
-    if picked != last {
-        each(last);
-    }
 }
 
 #[cfg(test)]
@@ -182,25 +153,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anchors_lie_in_every_run(text in "[ab漢字 |]{0,120}", run in 12u32..40) {
+        fn every_run_begins_with_a_short_one(text in "[ab漢字 |]{0,120}", least in 12u32..40) {
             let sequence = sequence(&text);
-            let mut hashes = Vec::new();
+            let mut out = Vec::new();
             stretches(&sequence, |_, stretch| {
-                window_hashes(stretch, &mut hashes);
-                let mut picked = Vec::new();
-                anchors(stretch, hashes.len(), run, |at| picked.push(at));
-                assert!(picked.windows(2).all(|p| p[0] < p[1]));
+                hashes(stretch, least, &mut out);
                 for from in 0..stretch.len() {
-                    let mut heavy = 0;
-                    for to in from..stretch.len() {
-                        heavy += weight(stretch[to]);
-                        if heavy >= run {
-                            let inside = |a: &usize| {
-                                *a >= from && a + window_at(&stretch[*a..]).0 <= to + 1
-                            };
-                            assert!(picked.iter().any(inside));
-                            break;
-                        }
+                    let (length, heavy) = run_at(&stretch[from..], least);
+                    assert_eq!(heavy >= least, from < out.len());
+                    if let Some(&hash) = out.get(from) {
+                        let mut alone = Vec::new();
+                        hashes(&stretch[from..from + length], least, &mut alone);
+                        assert_eq!(alone, [hash]);
                     }
                 }
             });
