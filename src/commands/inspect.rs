@@ -170,7 +170,7 @@ impl std::error::Error for Enough {}
 /// Usage failures; where no input matches or stdout cannot be written.
 pub fn run(args: &InspectArgs) -> Result<Outcome> {
     let config = load_config(args.config.as_deref(), None, &args.assumed)?;
-    let inputs = discover(&args.logs)?;
+    let inputs = discover(&args.logs, config.max_ratio)?;
     if inputs.iter().any(|i| i.place == Place::Stdin) {
         let why = "inspect looks at files, not at standard input";
         return Err(failure(FailureKind::Usage, why));
@@ -229,17 +229,7 @@ fn inspect(input: &Input, settings: &ScanSettings, args: &InspectArgs) -> Result
     found.declared = facts.format.is_some();
     let records: Vec<&[u8]> = kept.records.iter().map(Vec::as_slice).collect();
     let own = settings.sources.own();
-    let votes = vote(&records, own);
-    found.voters = votes.records;
-    found.votes = votes
-        .ranked
-        .iter()
-        .map(|(format, sum, records)| Vote {
-            format: format.name().to_owned(),
-            sure: sum / votes.records.max(1) as u32,
-            records: *records,
-        })
-        .collect();
+    take_votes(&records, own, &mut found);
     let header = kept.header.as_deref();
     let samples: Vec<Sample<'_>> = records
         .iter()
@@ -277,6 +267,21 @@ fn inspect(input: &Input, settings: &ScanSettings, args: &InspectArgs) -> Result
     });
     found.hints = hints(&found, kept.lacking);
     Ok(found)
+}
+
+/// How the first records vote for formats.
+fn take_votes(records: &[&[u8]], own: &[&'static dyn LogFormat], found: &mut Inspection) {
+    let votes = vote(records, own);
+    found.voters = votes.records;
+    found.votes = votes
+        .ranked
+        .iter()
+        .map(|(format, sum, records)| Vote {
+            format: format.name().to_owned(),
+            sure: sum / votes.records.max(1) as u32,
+            records: *records,
+        })
+        .collect();
 }
 
 fn nearest(near: Near) -> Nearest {

@@ -55,13 +55,16 @@ pub struct RecordOut {
 /// What becomes of a record on which its decoder hangs.
 pub fn hung(block: &Block, span: &RecordSpan) -> RecordOut {
     let raw = block.record(span);
+    let joined = block.joined_rows(span);
+    let first = joined.and_then(JoinedRows::first);
     RecordOut {
         offset: block.offset(span),
-        length: raw.len() as u64,
+        length: first.map_or(raw.len() as u64, |row| u64::from(row.1)),
         digest: *blake3::hash(raw).as_bytes(),
         kind: Err(RejectReason::Hang),
         drafts: Vec::new(),
         events: Vec::new(),
+        joined: joined.cloned(),
     }
 }
 

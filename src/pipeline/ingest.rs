@@ -18,6 +18,7 @@ use crate::settings::Resources;
 use anyhow::{Context, Result};
 use pentimento_core::estimate::TokenCounter;
 use pentimento_core::format::frame::{Block, RecordSpan};
+use pentimento_core::format::sealed::BodyKeys;
 use pentimento_core::format::{DecodeContext, LogFormat};
 use pentimento_store::case::CaseFolder;
 use pentimento_store::manifest::TableDigest;
@@ -94,6 +95,8 @@ pub fn total_bytes(inputs: &[Input], stdin_copy: &std::path::Path) -> u64 {
 struct Decode {
     case_key: [u8; 32],
     counter: Arc<dyn TokenCounter>,
+    keys: Option<Arc<BodyKeys>>,
+    bodies: Arc<BodyObjects>,
 }
 
 impl RecordWork for Decode {
@@ -112,6 +115,14 @@ impl RecordWork for Decode {
     fn hung(&self, block: &Block, span: &RecordSpan) -> RecordOut {
         hung(block, span)
     }
+
+    fn lend<'a>(&'a self, context: DecodeContext<'a>) -> DecodeContext<'a> {
+        DecodeContext {
+            keys: self.keys.as_deref(),
+            bodies: Some(&*self.bodies),
+            ..context
+        }
+    }
 }
 
 /// Runs ingest.
@@ -128,6 +139,8 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
     let work = Watched::new(Decode {
         case_key: job.case_key,
         counter: job.config.counter.clone(),
+        keys: settings.keys.clone(),
+        bodies: settings.bodies.clone(),
     });
     for input in job.inputs {
         collector.begin_source(&input.display);

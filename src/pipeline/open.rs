@@ -2,7 +2,7 @@
 
 use super::archive::tar::is_tar;
 use super::archive::zip::is_zip;
-use super::archive::{Level, Reached, reach};
+use super::archive::{Level, Reached, Unpacking, reach};
 use super::bytes::{FileBytes, SharedBytes, put_aside};
 use super::discover::Place;
 use super::remote;

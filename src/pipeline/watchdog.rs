@@ -74,6 +74,7 @@ struct Job<O> {
 struct Context {
     zone: Option<TimeZone>,
     year: Option<i16>,
+    first_month: Option<u8>,
     header: Option<Arc<[u8]>>,
     source_name: String,
 }
@@ -83,6 +84,7 @@ impl Context {
         Context {
             zone: context.zone.cloned(),
             year: context.year,
+            first_month: context.first_month,
             header: block.header.clone(),
             source_name: context.source_name.to_owned(),
         }
@@ -92,6 +94,7 @@ impl Context {
         let context = DecodeContext {
             zone: self.zone.as_ref(),
             year: self.year,
+            first_month: self.first_month,
             source_name: &self.source_name,
             ..DecodeContext::default()
         };

@@ -71,7 +71,9 @@ fn parquet(records: &[Value]) -> Vec<u8> {
 }
 
 /// What does not depend on the wrapping, by request.
-fn facts(rows: Vec<ExchangeRow>) -> Vec<(Option<String>, Option<String>, Option<i64>, i64, i64)> {
+type Facts = (Option<String>, Option<String>, Option<i64>, i64, i64);
+
+fn facts(rows: Vec<ExchangeRow>) -> Vec<Facts> {
     let mut facts: Vec<_> = rows
         .into_iter()
         .map(|e| {

@@ -361,8 +361,8 @@ fn framed(bytes: &[u8], size: usize, cap: usize, target: usize) -> Vec<(u64, u64
 
 /// All samples with their formats, read once.
 fn loaded() -> &'static [(PathBuf, &'static dyn LogFormat, Vec<u8>)] {
-    static LOADED: std::sync::OnceLock<Vec<(PathBuf, &'static dyn LogFormat, Vec<u8>)>> =
-        std::sync::OnceLock::new();
+    type Sample = (PathBuf, &'static dyn LogFormat, Vec<u8>);
+    static LOADED: std::sync::OnceLock<Vec<Sample>> = std::sync::OnceLock::new();
     LOADED.get_or_init(|| {
         let load = |(path, format): (PathBuf, &str)| {
             let bytes = fs::read(&path).expect("a sample");

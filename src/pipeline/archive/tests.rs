@@ -43,6 +43,17 @@ fn settings(max_ratio: u64) -> ScanSettings {
         },
         zone: None,
         year: None,
+        keys: None,
+        bodies: std::sync::Arc::new(crate::pipeline::bodies::BodyObjects::among(
+            &[],
+            1 << 20,
+            Unpacking {
+                max_ratio,
+                scratch: None,
+                stash: Stash::default(),
+            },
+        )),
+        sources: Default::default(),
         block_bytes: 1 << 20,
         blocks_in_flight: 1,
         stdin_copy: PathBuf::new(),

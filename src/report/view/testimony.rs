@@ -71,10 +71,6 @@ fn phases(report: &Report) -> Option<Section> {
     if phases.is_empty() {
         return None;
     }
-    let captions = (
-        "Responses of each phase",
-        "Beside them, in none of the numbers above",
-    );
     Some(Section {
         id: "phases",
         title: "Before and after",
@@ -86,7 +82,7 @@ fn phases(report: &Report) -> Option<Section> {
         ],
         tables: vec![
             Table::of(
-                captions.0,
+                "Responses of each phase",
                 &[
                     Text("Phase"),
                     Text("From"),
@@ -115,31 +111,35 @@ fn phases(report: &Report) -> Option<Section> {
                     ]
                 },
             ),
-            Table::of(
-                captions.1,
-                &[
-                    Text("Phase"),
-                    Number("Refused over the limit"),
-                    Number("Outside the exposure"),
-                    Number("Excluded tenants"),
-                    Number("Broken off"),
-                    Number("High and critical findings"),
-                ],
-                phases,
-                |p| {
-                    vec![
-                        text(&p.name),
-                        number(p.refused),
-                        number(p.outside),
-                        number(p.excluded),
-                        number(p.aborted),
-                        number(p.findings),
-                    ]
-                },
-            ),
+            phases_beside(phases),
         ],
         ..Section::default()
     })
+}
+
+fn phases_beside(phases: &[PhaseCounts]) -> Table {
+    Table::of(
+        "Beside them, in none of the numbers above",
+        &[
+            Text("Phase"),
+            Number("Refused over the limit"),
+            Number("Outside the exposure"),
+            Number("Excluded tenants"),
+            Number("Broken off"),
+            Number("High and critical findings"),
+        ],
+        phases,
+        |p| {
+            vec![
+                text(&p.name),
+                number(p.refused),
+                number(p.outside),
+                number(p.excluded),
+                number(p.aborted),
+                number(p.findings),
+            ]
+        },
+    )
 }
 
 fn thresholds(report: &Report) -> Option<Section> {
