@@ -201,6 +201,7 @@ pub(super) fn sample(word: Word) -> Report {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one literal, field by field")]
 fn testimony(word: Word) -> Testimony {
     let phase = |name: &str, place, as_long, confirmed| PhaseCounts {
         phase: place,
