@@ -203,7 +203,7 @@ fn layers_hold() {
 }
 
 /// Modules of core from the bottom up: each may name only those before it.
-const CORE: [&str; 23] = [
+const CORE: [&str; 24] = [
     "record",
     "exchange",
     "capacity",
@@ -213,6 +213,7 @@ const CORE: [&str; 23] = [
     "text",
     "link",
     "format",
+    "inspect",
     "overlap",
     "operator",
     "surprise",
