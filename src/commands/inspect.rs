@@ -3,7 +3,7 @@
 //! Format and how sure, which field feeds which column, the first exchanges without their text, and
 //! a mapping for the configuration. Texts of prompts and responses are told by length only.
 
-use super::inspect_text::write_text;
+use super::inspect_text::{hints, masked, write_text};
 use super::log_pass::scan_settings;
 use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::discover::{Input, Place, discover};
@@ -12,8 +12,7 @@ use crate::progress::{Progress, ProgressMode};
 use crate::settings::{AssumedTime, load_config, size_bytes};
 use anyhow::Result;
 use clap::Args;
-use pentimento_core::exchange::{BorderKind, Exchange, FieldText, RecordKind, RejectReason};
-use pentimento_core::format::columns::COLUMNS;
+use pentimento_core::exchange::{Exchange, RecordKind, RejectReason};
 use pentimento_core::format::frame::Block;
 use pentimento_core::format::{DecodeContext, LogFormat, by_name, vote};
 use pentimento_core::inspect::{Near, Origin, Sample, closest, guess, origins};
@@ -425,39 +424,6 @@ impl Kept {
     }
 }
 
-/// An exchange without its text.
-fn masked(exchange: &Exchange) -> BTreeMap<&'static str, String> {
-    let told = COLUMNS.iter().filter(|column| !column.private);
-    let values = told.filter_map(|c| Some((c.name, (c.value)(exchange)?.into_owned())));
-    let texts = [
-        ("prompt", &exchange.prompt),
-        ("response", &exchange.response),
-        ("reasoning", &exchange.reasoning),
-        ("tool", &exchange.tool),
-    ];
-    let texts = texts
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, shape(text.as_ref()?))));
-    values.chain(texts).collect()
-}
-
-/// Length and shape of a text.
-fn shape(field: &FieldText) -> String {
-    let words = field.text.split_whitespace().count();
-    let count = |kind| field.borders.iter().filter(|b| b.kind == kind).count();
-    let mut out = format!("{} bytes, {words} words", field.text.len());
-    let parts = count(BorderKind::Message) + 1;
-    if parts > 1 {
-        out.push_str(&format!(", {parts} parts"));
-    }
-    match count(BorderKind::Cut) {
-        0 => {}
-        1 => out.push_str(", cut at one place"),
-        cuts => out.push_str(&format!(", cut at {cuts} places")),
-    }
-    out
-}
-
 /// How a file is packed, by its first bytes.
 fn container(input: &Input) -> &'static str {
     let Place::File(path) = &input.place else {
@@ -478,44 +444,4 @@ fn container(input: &Input) -> &'static str {
         (_, head) if head.get(257..262) == Some(b"ustar") => "tar",
         _ => "plain",
     }
-}
-
-/// What an audit of the file will lack, and what helps.
-fn hints(found: &Inspection, lacking: [u64; 4]) -> Vec<String> {
-    let all = found.records.exchanges;
-    let [tenants, times, responses, prompts] = lacking;
-    let mut out = Vec::new();
-    let mut say = |count: u64, what: &str, advice: &str| match count {
-        0 => {}
-        count if count == all => out.push(format!("no exchange has {what}: {advice}")),
-        count => out.push(format!(
-            "{count} of {all} exchanges have no {what}: {advice}"
-        )),
-    };
-    say(
-        tenants,
-        "tenant",
-        "without one nothing is foreign; map a field to `tenant`, or add the gateway's log, whose \
-         tenant a linking id carries over",
-    );
-    say(
-        times,
-        "time",
-        "where times carry no zone or no year, declare them (--assume-timezone, --assume-year, \
-         or [source.\"GLOB\"])",
-    );
-    say(
-        responses,
-        "text of the answer",
-        "lengths, times and status can be audited",
-    );
-    say(
-        prompts,
-        "text of the prompt",
-        "what is the caller's own cannot be told",
-    );
-    if found.format.is_none() && found.mapping.is_some() {
-        out.push("put the mapping below into pentimento.toml and inspect again".to_owned());
-    }
-    out
 }

@@ -3,6 +3,9 @@
 use super::inspect::{Inspection, Tally};
 use crate::progress::human_bytes;
 use crate::report::sanitize::{fit, visible};
+use pentimento_core::exchange::{BorderKind, Exchange, FieldText};
+use pentimento_core::format::columns::COLUMNS;
+use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
 /// Columns of a value that is shown; the log may have put anything there.
@@ -113,6 +116,79 @@ fn tally(records: &Tally) -> String {
     let reasons: Vec<String> = reasons.collect();
     if !reasons.is_empty() {
         out.push_str(&format!(" ({})", reasons.join(", ")));
+    }
+    out
+}
+
+/// An exchange without its text.
+pub fn masked(exchange: &Exchange) -> BTreeMap<&'static str, String> {
+    let told = COLUMNS.iter().filter(|column| !column.private);
+    let values = told.filter_map(|c| Some((c.name, (c.value)(exchange)?.into_owned())));
+    let texts = [
+        ("prompt", &exchange.prompt),
+        ("response", &exchange.response),
+        ("reasoning", &exchange.reasoning),
+        ("tool", &exchange.tool),
+    ];
+    let texts = texts
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, shape(text.as_ref()?))));
+    values.chain(texts).collect()
+}
+
+/// Length and shape of a text.
+fn shape(field: &FieldText) -> String {
+    let words = field.text.split_whitespace().count();
+    let count = |kind| field.borders.iter().filter(|b| b.kind == kind).count();
+    let mut out = format!("{} bytes, {words} words", field.text.len());
+    let parts = count(BorderKind::Message) + 1;
+    if parts > 1 {
+        out.push_str(&format!(", {parts} parts"));
+    }
+    match count(BorderKind::Cut) {
+        0 => {}
+        1 => out.push_str(", cut at one place"),
+        cuts => out.push_str(&format!(", cut at {cuts} places")),
+    }
+    out
+}
+
+/// What an audit of the file will lack, and what helps.
+pub fn hints(found: &Inspection, lacking: [u64; 4]) -> Vec<String> {
+    let all = found.records.exchanges;
+    let [tenants, times, responses, prompts] = lacking;
+    let mut out = Vec::new();
+    let mut say = |count: u64, what: &str, advice: &str| match count {
+        0 => {}
+        count if count == all => out.push(format!("no exchange has {what}: {advice}")),
+        count => out.push(format!(
+            "{count} of {all} exchanges have no {what}: {advice}"
+        )),
+    };
+    say(
+        tenants,
+        "tenant",
+        "without one nothing is foreign; map a field to `tenant`, or add the gateway's log, whose \
+         tenant a linking id carries over",
+    );
+    say(
+        times,
+        "time",
+        "where times carry no zone or no year, declare them (--assume-timezone, --assume-year, \
+         or [source.\"GLOB\"])",
+    );
+    say(
+        responses,
+        "text of the answer",
+        "lengths, times and status can be audited",
+    );
+    say(
+        prompts,
+        "text of the prompt",
+        "what is the caller's own cannot be told",
+    );
+    if found.format.is_none() && found.mapping.is_some() {
+        out.push("put the mapping below into pentimento.toml and inspect again".to_owned());
     }
     out
 }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 /// A log that no format knows: three calls, a heartbeat, and a call with a broken time.
 fn house_log() -> Vec<u8> {
     let call = |n: u64, org: &str, ts: Value| {
-        json!({"kind": "llm", "ids": {"call": format!("c-{n}"), "room": 5_120_033_876_543_210_987u64 + n},
+        let room = 5_120_033_876_543_210_987_u64 + n;
+        json!({"kind": "llm", "ids": {"call": format!("c-{n}"), "room": room},
             "who": {"org": org}, "ms": {"begin": ts, "spent": 1500},
             "tok": {"q": 7, "a": 3}, "rc": 200,
             "ask": format!("the quiet question number {n}"), "said": format!("a plain reply {n}")})

@@ -209,7 +209,7 @@ fn layers_hold() {
 }
 
 /// Modules of core from the bottom up: each may name only those before it.
-const CORE: [&str; 26] = [
+const CORE: [&str; 27] = [
     "record",
     "exchange",
     "estimate",
@@ -220,6 +220,7 @@ const CORE: [&str; 26] = [
     "text",
     "link",
     "format",
+    "inspect",
     "overlap",
     "operator",
     "surprise",

@@ -1,6 +1,6 @@
 //! The formats that records are nearest to where none fits, and what does not fit first.
 
-use super::known::{KnownFormat, known};
+use super::known::known;
 use super::origin::origins_of_faults;
 use super::sample::Sample;
 use crate::format::json::Json;
@@ -28,37 +28,56 @@ pub fn closest(samples: &[Sample<'_>], context: &DecodeContext<'_>) -> Vec<Near>
     let samples = samples.get(..MAX_RECORDS).unwrap_or(samples);
     let objects: Vec<Json<'_>> = samples.iter().filter_map(Sample::object).collect();
     let mut found: Vec<(u32, u32, Near)> = Vec::new();
-    for example in known() {
-        let Some(format) = by_name(&example.name) else {
+    for known in known() {
+        let Some(format) = by_name(&known.name) else {
             continue;
         };
-        let tree = example_tree(example);
-        let near = match (tree, objects.first()) {
-            (Some(tree), Some(_)) => {
-                Some(by_keys(format, example, &tree, &objects, samples, context))
+        let near = known.examples.iter().filter_map(|text| {
+            let example = Example {
+                text,
+                csv: known.csv,
+            };
+            match (example.tree(), objects.first()) {
+                (Some(tree), Some(_)) => {
+                    Some(by_keys(format, example, &tree, &objects, samples, context))
+                }
+                (None, None) => samples.first().and_then(|s| by_shape(format, text, s)),
+                _ => None,
             }
-            (None, None) => samples.first().and_then(|s| by_shape(format, example, s)),
-            _ => None,
-        };
-        found.extend(near);
+        });
+        // Of equally near shapes the first, which says most.
+        let best = near.reduce(|best, next| match (best.0, best.1) < (next.0, next.1) {
+            true => next,
+            false => best,
+        });
+        found.extend(best);
     }
     found.sort_by_key(|(needed, all, _)| std::cmp::Reverse((*needed, *all)));
     found.truncate(3);
     found.into_iter().map(|(_, _, near)| near).collect()
 }
 
-fn example_tree(example: &KnownFormat) -> Option<Json<'_>> {
-    let sample = Sample {
-        record: example.example.as_bytes(),
-        header: example.csv.then_some(example.example.as_bytes()),
-    };
-    let parted = sample.part()?;
-    parted.prefix.trim().is_empty().then_some(parted.tree)
+/// One record of a format, or the header of its files.
+#[derive(Clone, Copy)]
+struct Example<'a> {
+    text: &'a str,
+    csv: bool,
+}
+
+impl<'a> Example<'a> {
+    fn tree(self) -> Option<Json<'a>> {
+        let sample = Sample {
+            record: self.text.as_bytes(),
+            header: self.csv.then_some(self.text.as_bytes()),
+        };
+        let parted = sample.part()?;
+        parted.prefix.trim().is_empty().then_some(parted.tree)
+    }
 }
 
 /// Keys of the example without which its format does not know it again.
-fn needed<'t>(format: &dyn LogFormat, example: &KnownFormat, tree: &'t Json<'_>) -> Vec<&'t str> {
-    let sure = format.sniff(example.example.as_bytes());
+fn needed<'t>(format: &dyn LogFormat, example: Example<'_>, tree: &'t Json<'_>) -> Vec<&'t str> {
+    let sure = format.sniff(example.text.as_bytes());
     let keys = tree.entries().iter().map(|(key, _)| key.as_ref());
     let is_needed = |key: &&str| {
         let left: Vec<_> = tree.entries().iter().filter(|(k, _)| k != key).collect();
@@ -105,7 +124,7 @@ fn is_nested(text: &str) -> bool {
 
 fn by_keys(
     format: &'static dyn LogFormat,
-    example: &KnownFormat,
+    example: Example<'_>,
     tree: &Json<'_>,
     objects: &[Json<'_>],
     samples: &[Sample<'_>],
@@ -188,11 +207,11 @@ fn named(shape: Option<&(usize, char)>) -> String {
 
 fn by_shape(
     format: &'static dyn LogFormat,
-    example: &KnownFormat,
+    example: &str,
     sample: &Sample<'_>,
 ) -> Option<(u32, u32, Near)> {
     let text = String::from_utf8_lossy(sample.record);
-    let (ours, theirs) = (shapes(&text), shapes(&example.example));
+    let (ours, theirs) = (shapes(&text), shapes(example));
     let pairs = ours.iter().zip(&theirs);
     let same = pairs.take_while(|((_, a), (_, b))| a == b).count();
     if same == 0 || theirs.is_empty() {
@@ -225,15 +244,11 @@ mod tests {
 
     #[test]
     fn the_first_failing_field_is_named() {
-        // Cloudflare's Logpush rows, but one name is spelled in another way.
-        let record = r#"{"Gateway":"g","Endpoint":"e","RequestBodi":{},"ResponseBody":{}}"#;
+        // A row of Mooncake's trace, but one name is spelled in another way.
+        let record = r#"{"timestamp":1,"input_length":2,"output_lenght":3,"hash_ids":[]}"#;
         let found = near(&[record]);
-        assert_eq!(found.len(), 3);
-        let hit = found.iter().find(|n| n.format == "cloudflare");
-        assert!(
-            hit.is_some_and(|n| n.failing.contains("is missing")),
-            "{found:?}"
-        );
+        assert_eq!((found.len(), found[0].format), (3, "mooncake"), "{found:?}");
+        assert_eq!(found[0].failing, "`/output_length` is missing");
         let strange = near(&[r#"{"zzz":1}"#]);
         assert_eq!((strange.len(), strange[0].permille), (3, 0), "{strange:?}");
     }

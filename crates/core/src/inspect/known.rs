@@ -16,9 +16,9 @@ pub struct KnownFormat {
     pub words: BTreeMap<String, BTreeSet<String>>,
     /// Whether it tells engine events.
     pub events: bool,
-    /// A record; of CSV, the header.
-    pub example: String,
-    /// The example is the header of a CSV file.
+    /// Records that say much, each of another shape; of CSV, the headers.
+    pub examples: Vec<String>,
+    /// The examples are headers of CSV files.
     pub csv: bool,
 }
 

@@ -7,6 +7,7 @@
 mod closest;
 mod guess;
 mod known;
+mod names;
 mod origin;
 mod sample;
 

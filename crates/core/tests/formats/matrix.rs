@@ -122,7 +122,7 @@ fn has(exchange: &Exchange, kind: CorrelationKind) -> bool {
 fn decoded() -> (BTreeMap<&'static str, Vec<Exchange>>, Vec<KnownFormat>) {
     let mut found: BTreeMap<&str, Vec<Exchange>> = BTreeMap::new();
     let mut formats: BTreeMap<&str, KnownFormat> = BTreeMap::new();
-    let mut examples: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut examples: BTreeMap<&str, Vec<(usize, String)>> = BTreeMap::new();
     for (path, name) in samples() {
         let format = by_name(name).expect("a format of that name");
         let file = path
@@ -133,7 +133,6 @@ fn decoded() -> (BTreeMap<&'static str, Vec<Exchange>>, Vec<KnownFormat>) {
         let bytes = fs::read(&path).expect("a readable sample");
         let out = found.entry(name).or_default();
         let known = formats.entry(name).or_default();
-        known.name = name.to_owned();
         for block in joined(frame(&bytes), format) {
             let context = DecodeContext {
                 header: block.header.as_deref(),
@@ -153,14 +152,19 @@ fn decoded() -> (BTreeMap<&'static str, Vec<Exchange>>, Vec<KnownFormat>) {
                     Ok(RecordKind::Event) => Some(1),
                     _ => None,
                 };
-                let told = examples.entry(name).or_default();
-                take_example(known, told, record, says, block.header.as_deref());
+                let says = says.filter(|_| !known.csv && block.header.is_none());
+                let is_header = block.header.as_deref() == Some(record);
+                known.csv |= is_header;
+                let says = if is_header { Some(usize::MAX) } else { says };
+                let all = examples.entry(name).or_default();
+                all.extend(says.and_then(|says| Some((says, example(name, record)?))));
             }
         }
     }
     let formats = table().iter().map(|format| {
         let mut known = formats.remove(format.name()).unwrap_or_default();
         known.name = format.name().to_owned();
+        known.examples = choose_examples(examples.remove(format.name()).unwrap_or_default());
         describe(
             &mut known,
             found.get(format.name()).map_or(&[], Vec::as_slice),
@@ -174,30 +178,32 @@ fn decoded() -> (BTreeMap<&'static str, Vec<Exchange>>, Vec<KnownFormat>) {
 /// Longest record that is kept as an example.
 const MAX_EXAMPLE: usize = 4096;
 
-/// The record that says most, of those the shortest, if alone it is known again; of CSV, the
-/// header. `told` is what the example so far says.
-fn take_example(
-    known: &mut KnownFormat,
-    told: &mut usize,
-    record: &[u8],
-    says: Option<usize>,
-    header: Option<&[u8]>,
-) {
-    let Ok(text) = std::str::from_utf8(record) else {
-        return;
+/// Examples that are kept of one format.
+const MAX_EXAMPLES: usize = 4;
+
+/// A record as an example, if alone it is known again.
+fn example(name: &str, record: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(record).ok()?;
+    let alone = sniff_source(&[record]).is_ok_and(|format| format.name() == name);
+    (alone && text.len() <= MAX_EXAMPLE).then(|| text.to_owned())
+}
+
+/// Those that say most, the shorter first, each of another shape than those before it.
+fn choose_examples(mut all: Vec<(usize, String)>) -> Vec<String> {
+    all.sort_by_key(|(says, text)| (std::cmp::Reverse(*says), text.len(), text.clone()));
+    let keys = |text: &str| -> BTreeSet<String> {
+        let tree: Option<serde_json::Map<_, _>> = serde_json::from_str(text).ok();
+        tree.into_iter().flatten().map(|(key, _)| key).collect()
     };
-    let is_header = header == Some(record);
-    let says = match (says, header) {
-        _ if is_header => usize::MAX,
-        (Some(says), None) => says,
-        _ => return,
-    };
-    let better = says > *told || says == *told && text.len() < known.example.len();
-    let alone = sniff_source(&[record]).is_ok_and(|format| format.name() == known.name);
-    if better && alone && text.len() <= MAX_EXAMPLE {
-        (*told, known.csv) = (says, is_header);
-        known.example = text.to_owned();
+    let mut chosen: Vec<String> = Vec::new();
+    for (_, text) in all {
+        let own = keys(&text);
+        let alike = |other: &String| keys(other).intersection(&own).count() * 2 >= own.len();
+        if chosen.len() < MAX_EXAMPLES && !chosen.iter().any(alike) {
+            chosen.push(text);
+        }
     }
+    chosen
 }
 
 /// Words of columns that have few.
@@ -324,7 +330,7 @@ fn the_matrix_is_that_of_the_samples() {
     );
     for format in &formats {
         assert!(
-            !format.example.is_empty(),
+            !format.examples.is_empty(),
             "{}: no record speaks for itself",
             format.name
         );

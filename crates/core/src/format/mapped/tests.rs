@@ -39,7 +39,10 @@ prompt_tokens = { at = "/usage/in", unit = "tokens" }
 completion_tokens = "/usage/out"
 bootstrap_room = "/meta/room"
 trace_id = "/meta/trace"
-tenant_candidates = [{ kind = "organization", at = "/who/org" }, { kind = "api_key", at = "/who/key" }]
+tenant_candidates = [
+  { kind = "organization", at = "/who/org" },
+  { kind = "api_key", at = "/who/key" },
+]
 messages = "/req/messages"
 response = { at = "/answer", type = "text" }
 "#;
@@ -132,7 +135,16 @@ fn records_that_do_not_fit() {
 fn bodies_are_read_by_the_one_body_reader() {
     let format = mapped("request_body = \"/q\"\nresponse_body = \"/a\"\ntenant = \"/t\"");
     let request = r#"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"two\"}]}"#;
-    let stream = r#"data: {\"id\":\"c-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"on\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"e\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"#;
+    let stream = [
+        r#"data: {\"id\":\"c-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"on\"}}]}"#,
+        r#"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"e\"},"#,
+        r#"\"finish_reason\":\"stop\"}]}"#,
+        r"data: [DONE]\n\n",
+    ];
+    let stream = format!(
+        r"{}\n\n{}{}\n\n{}",
+        stream[0], stream[1], stream[2], stream[3]
+    );
     let record = format!(r#"{{"t":7,"q":"{request}","a":"{stream}"}}"#);
     let out = decode(format, &record).unwrap();
     assert_eq!(out[0].prompt, Some(FieldText::of("two")));
@@ -196,82 +208,85 @@ fn months_of_times_without_a_year() {
     assert_eq!(full.month(br#"{"t":"2026-12-31 23:59:59"}"#), None);
 }
 
+/// Mappings that are wrong, and what is said of each.
+const WRONG: &[(&str, &str)] = &[
+    ("", "`request_id`: no column names a place"),
+    (
+        "model = { value = \"m\" }",
+        "`request_id`: no column names a place",
+    ),
+    (
+        "request_idd = \"/a\"",
+        "`request_idd`: no column of that name, did you mean `request_id`?",
+    ),
+    (
+        "request_id = 7",
+        "`request_id`: expected a JSON pointer, found a integer",
+    ),
+    ("request_id = \"\"", "`request_id`: an empty pointer"),
+    (
+        "request_id = \"/a~3\"",
+        "`request_id`: `/a~3` is no JSON pointer",
+    ),
+    (
+        "t_start = { at = \"/a\", unit = \"min\" }",
+        "`t_start.unit`: `min` is no unit here",
+    ),
+    (
+        "t_start = { at = \"/a\", zone = \"Mars\" }",
+        "`t_start.zone`: `Mars` is no known",
+    ),
+    (
+        "t_start = { at = \"/a\", pattern = \"%Q\" }",
+        "`t_start.pattern`: `%Q` is no pattern",
+    ),
+    (
+        "t_start = { value = \"x\" }",
+        "`t_start`: cannot be the same in every record",
+    ),
+    ("duration = \"/a\"", "`duration`: a duration needs its unit"),
+    (
+        "model = { at = \"/a\", unit = \"s\" }",
+        "`model`: only times and durations have a unit",
+    ),
+    (
+        "model = { at = \"/a\", zone = \"+02:00\" }",
+        "`model`: only times have a zone",
+    ),
+    (
+        "model = { at = \"/a\", type = \"integer\" }",
+        "`model.type`: `integer` does not fit",
+    ),
+    (
+        "model = { from = \"/a\" }",
+        "`model.from`: unknown, expected at, value",
+    ),
+    ("model = {}", "`model`: names no place"),
+    (
+        "tenant_candidates = [{ at = \"/a\" }]",
+        "`tenant_candidates[1]`: needs its kind",
+    ),
+    (
+        "tenant_candidates = \"/a\"",
+        "`tenant_candidates`: expected a list",
+    ),
+    ("model = \"/a\"\nwhen = \"/b\"", "`when`: expected a table"),
+    (
+        "model = \"/a\"\nwhen = { \"/b\" = 1.5 }",
+        "`when./b`: expected a text, number or bool",
+    ),
+    ("model = \"/a\"\nfiles = 1", "`files`: expected a glob"),
+    ("model = \"/a\"\nyear = 26", "`year`: expected a year"),
+    (
+        "model = \"/a\"\nzone = \"Mars\"",
+        "`zone`: `Mars` is no known time zone",
+    ),
+];
+
 #[test]
 #[allow(clippy::too_many_lines, reason = "one table of cases")]
 fn errors_name_the_key_and_the_reason() {
-    for (text, expected) in [
-        ("", "`request_id`: no column names a place"),
-        (
-            "model = { value = \"m\" }",
-            "`request_id`: no column names a place",
-        ),
-        (
-            "request_idd = \"/a\"",
-            "`request_idd`: no column of that name, did you mean `request_id`?",
-        ),
-        (
-            "request_id = 7",
-            "`request_id`: expected a JSON pointer, found a integer",
-        ),
-        ("request_id = \"\"", "`request_id`: an empty pointer"),
-        (
-            "request_id = \"/a~3\"",
-            "`request_id`: `/a~3` is no JSON pointer",
-        ),
-        (
-            "t_start = { at = \"/a\", unit = \"min\" }",
-            "`t_start.unit`: `min` is no unit here",
-        ),
-        (
-            "t_start = { at = \"/a\", zone = \"Mars\" }",
-            "`t_start.zone`: `Mars` is no known",
-        ),
-        (
-            "t_start = { at = \"/a\", pattern = \"%Q\" }",
-            "`t_start.pattern`: `%Q` is no pattern",
-        ),
-        (
-            "t_start = { value = \"x\" }",
-            "`t_start`: cannot be the same in every record",
-        ),
-        ("duration = \"/a\"", "`duration`: a duration needs its unit"),
-        (
-            "model = { at = \"/a\", unit = \"s\" }",
-            "`model`: only times and durations have a unit",
-        ),
-        (
-            "model = { at = \"/a\", zone = \"+02:00\" }",
-            "`model`: only times have a zone",
-        ),
-        (
-            "model = { at = \"/a\", type = \"integer\" }",
-            "`model.type`: `integer` does not fit",
-        ),
-        (
-            "model = { from = \"/a\" }",
-            "`model.from`: unknown, expected at, value",
-        ),
-        ("model = {}", "`model`: names no place"),
-        (
-            "tenant_candidates = [{ at = \"/a\" }]",
-            "`tenant_candidates[1]`: needs its kind",
-        ),
-        (
-            "tenant_candidates = \"/a\"",
-            "`tenant_candidates`: expected a list",
-        ),
-        ("model = \"/a\"\nwhen = \"/b\"", "`when`: expected a table"),
-        (
-            "model = \"/a\"\nwhen = { \"/b\" = 1.5 }",
-            "`when./b`: expected a text, number or bool",
-        ),
-        ("model = \"/a\"\nfiles = 1", "`files`: expected a glob"),
-        ("model = \"/a\"\nyear = 26", "`year`: expected a year"),
-        (
-            "model = \"/a\"\nzone = \"Mars\"",
-            "`zone`: `Mars` is no known time zone",
-        ),
-    ] {
+    for (text, expected) in WRONG {
         let error = read(text).expect_err(text).to_string();
         assert!(error.starts_with(expected), "{text}: {error}");
     }
