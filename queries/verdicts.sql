@@ -1,9 +1,11 @@
 -- id: verdicts
 -- title: one grade per delivered response, from what is exposed and what is disclosed
--- needs: exchanges, findings, overlaps, second_hand, exposure, exposed_calls, foreign_spans, response_twins, disclosures, assessability, gateway_cache, call_requests
--- version: 1
+-- needs: exchanges, findings, overlaps, second_hand, exposure, exposed_calls, foreign_spans, response_twins, disclosures, assessability, gateway_cache, call_requests, leak_points, score_points
+-- version: 2
 -- why: two axes, because "computed on memory it did not own" and "shows foreign text" are
---      different questions; the grade is derived from both and from nothing else
+--      different questions; the grade is derived from both and from nothing else. The score ranks
+--      answers within and across grades: what all evidence of one source tenant weighs, turned into
+--      a probability (score_points)
 WITH disclosed AS (
     SELECT exchange_id, MAX(disclosure_rank) AS disclosure_rank
     FROM disclosures
@@ -68,7 +70,10 @@ swapped AS (
     -- Nothing but the fit to another question speaks for these.
     SELECT
         t.exchange_id,
-        MAX(CASE WHEN f.rule_id = 'answer_of_another_question' THEN 0 ELSE 1 END) AS others
+        MAX(CASE
+            WHEN f.rule_id IN ('answer_of_another_question', 'duplicate_across_tenants') THEN 0
+            ELSE 1
+        END) AS others
     FROM findings AS f
     JOIN response_twins AS t ON t.twin_exchange_id = f.exchange_id
     WHERE f.disclosure IN ('proven', 'likely')
@@ -93,6 +98,12 @@ second AS (
     FROM second_hand AS s
     JOIN exchanges AS e ON e.exchange_id = s.exchange_id
 ),
+weighed AS (
+    SELECT t.exchange_id, MAX(p.points) AS points
+    FROM leak_points AS p
+    JOIN response_twins AS t ON t.twin_exchange_id = p.exchange_id
+    GROUP BY t.exchange_id
+),
 judged AS (
     SELECT
         d.exchange_id,
@@ -116,6 +127,15 @@ judged AS (
             WHEN a.assessable THEN 'none_found'
             ELSE 'not_assessable'
         END AS disclosure,
+        CASE
+            WHEN g.exchange_id IS NOT NULL THEN u.millinats
+            ELSE COALESCE(v.points, CASE WHEN a.assessable THEN u.millinats ELSE w.millinats END)
+                + CASE
+                    WHEN c.exposure_rank = 2 THEN xp.millinats
+                    WHEN c.exposure_rank = 1 THEN xl.millinats
+                    ELSE 0
+                END
+        END AS points,
         g.exchange_id IS NOT NULL AS cached,
         COALESCE(h.spans, 0) > 0 AS shared_text,
         COALESCE(q.spans, 0) > 0 AS same_question,
@@ -149,6 +169,11 @@ judged AS (
     LEFT JOIN swapped AS y ON y.exchange_id = d.exchange_id
     LEFT JOIN counted AS n ON n.call_id = d.call_id
     LEFT JOIN second AS z ON z.call_id = d.call_id
+    LEFT JOIN weighed AS v ON v.exchange_id = d.exchange_id
+    JOIN score_points AS u ON u.term = 'nothing'
+    JOIN score_points AS w ON w.term = 'prior'
+    JOIN score_points AS xl ON xl.term = 'exposure_likely'
+    JOIN score_points AS xp ON xp.term = 'exposure_proven'
     WHERE d.delivered AND d.in_window
 ),
 graded AS (
@@ -171,7 +196,9 @@ SELECT
     grade,
     exposure,
     disclosure,
-    CAST(NULL AS DOUBLE) AS score,
+    -- A millionth is the least step: engines may differ in the last bit of EXP.
+    FLOOR(1000000.0 / (1.0 + EXP(0.0 - CAST(points AS DOUBLE) / 1000.0)) + 0.5) / 1000000.0
+        AS score,
     CASE
         WHEN grade IN ('confirmed', 'probable') AND swap_only THEN 'response_swap'
         WHEN grade IN ('confirmed', 'probable') THEN 'kv_leak'

@@ -2,13 +2,14 @@
 -- title: the response answers another tenant's question
 -- severity: column
 -- disclosure: column
--- needs: attributions, exchanges, exposure, response_twins
--- version: 1
+-- needs: attributions, exchanges, exposure, response_twins, leak_points, score_points
+-- version: 2
 -- why: of all prompts that were recent or in flight, another tenant's explains the answer far
 --      better than its own does; the cut is one expected false hit in 10,000 assessable
 --      responses, and one in 200 where the prompt reached the limit of the engine, since a swap
---      is likely there; up to one in 1,000, and where the log is too small to tell, the hit is a
---      lead that grades nothing
+--      is likely there; up to one in 1,000 it counts where all evidence of that tenant weighs
+--      enough (leak_points), and is a lead that grades nothing elsewhere or in a log too
+--      small to tell
 WITH exposed AS (
     SELECT
         t.twin_exchange_id AS exchange_id,
@@ -30,18 +31,27 @@ judged AS (
         a.*,
         COALESCE(x.exposed, 0) AS exposed,
         CASE WHEN COALESCE(x.exposed, 0) = 1 THEN 0.005 ELSE 0.0001 END AS p_cut,
-        CASE WHEN COALESCE(x.exposed, 0) = 1 THEN s.tells_common ELSE s.tells_rare END AS told
+        CASE WHEN COALESCE(x.exposed, 0) = 1 THEN s.tells_common ELSE s.tells_rare END AS told,
+        COALESCE(p.points >= c.millinats, FALSE) AS weighty
     FROM attributions AS a
     CROSS JOIN sample AS s
     LEFT JOIN exposed AS x ON x.exchange_id = a.exchange_id
+    LEFT JOIN leak_points AS p
+        ON p.exchange_id = a.exchange_id AND p.source_tenant = a.best_tenant
+    LEFT JOIN score_points AS c ON c.term = 'cut'
     WHERE a.assessable AND a.best_exchange_id IS NOT NULL
 )
 SELECT
     j.exchange_id,
     j.best_exchange_id AS source_exchange_id,
     j.best_tenant AS source_tenant,
-    CASE WHEN j.told AND j.p_value <= j.p_cut THEN 'high' ELSE 'low' END AS severity,
-    CASE WHEN j.told AND j.p_value <= j.p_cut THEN 'likely' END AS disclosure,
+    CASE
+        WHEN j.told AND (j.p_value <= j.p_cut OR (j.weighty AND j.p_value <= 0.001)) THEN 'high'
+        ELSE 'low'
+    END AS severity,
+    CASE
+        WHEN j.told AND (j.p_value <= j.p_cut OR (j.weighty AND j.p_value <= 0.001)) THEN 'likely'
+    END AS disclosure,
     j.own_score,
     j.own_rank,
     j.candidates,

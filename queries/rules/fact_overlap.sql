@@ -2,18 +2,22 @@
 -- title: rare facts of one foreign exchange meet in a response
 -- severity: high
 -- disclosure: likely
--- needs: fact_overlaps, exchanges, exposed_calls, foreign_spans
--- version: 1
+-- needs: fact_overlaps, exchanges, exposed_calls, foreign_spans, leak_points, score_points
+-- version: 2
 -- why: a translation or a summary keeps names, numbers and dates; three independent rare ones of
 --      one exchange that the own prompt lacks do not meet by chance. Outside a known exposure the
---      world itself joins facts, so that more is asked there
+--      world itself joins facts, so that all evidence of that tenant must weigh enough there
 WITH eligible AS (
     SELECT
         f.*,
-        COALESCE(x.exposure_rank, 0) > 0 AS exposed
+        COALESCE(x.exposure_rank, 0) > 0 AS exposed,
+        COALESCE(p.points >= c.millinats, FALSE) AS weighty
     FROM fact_overlaps AS f
     JOIN exchanges AS e ON e.exchange_id = f.exchange_id
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
+    LEFT JOIN leak_points AS p
+        ON p.exchange_id = f.exchange_id AND p.source_tenant = f.source_tenant
+    LEFT JOIN score_points AS c ON c.term = 'cut'
     WHERE e.in_window
         AND NOT COALESCE(e.cache_hit, FALSE)
         AND NOT (
@@ -36,7 +40,7 @@ ranked AS (
             ORDER BY g.score_millibits DESC, g.lag_ms DESC, g.source_exchange_id, g.field
         ) AS place
     FROM eligible AS g
-    WHERE (g.exposed AND g.score_millibits >= 10000) OR g.score_millibits >= 60000
+    WHERE g.score_millibits >= 10000 AND (g.exposed OR g.weighty)
 )
 SELECT
     exchange_id,

@@ -1,12 +1,13 @@
 -- id: foreign_spans
 -- title: overlap rows that count as foreign text, with the disclosure each one supports
--- needs: overlaps, exchanges, exposed_calls, cache_askers
+-- needs: overlaps, exchanges, exposed_calls, cache_askers, leak_points, score_points
 -- keep: rows
--- version: 2
+-- version: 3
 -- why: one independent carrier, twelve words, and a direction in time; all else is shared text.
---      Outside the known exposure the passage must also be improbable under the traffic beyond what
---      the own prompt accounts for (40 bits), and the questions must differ: models say the same
---      things to the same question. Counts over fewer than 500 exchanges say too little for that
+--      Outside the known exposure all evidence of that tenant in the answer must also weigh enough
+--      (leak_points), and the questions must differ: models say the same things to the same
+--      question, and stock phrases to any.
+--      Counts over fewer than 500 exchanges say too little for that
 WITH held AS (
     -- Since when a tenant has had text in the memory of a process.
     SELECT share_group, tenant, MIN(t_start) AS first_time
@@ -56,6 +57,9 @@ eligible AS (
     LEFT JOIN exposed_calls AS x ON x.call_id = e.call_id
     LEFT JOIN held AS m ON m.share_group = e.share_group AND m.tenant = o.source_tenant
     CROSS JOIN traffic AS w
+    LEFT JOIN leak_points AS p
+        ON p.exchange_id = o.exchange_id AND p.source_tenant = o.source_tenant
+    LEFT JOIN score_points AS c ON c.term = 'cut'
     LEFT JOIN cache_askers AS k ON k.prompt_hmac = e.prompt_hmac AND k.tenant = o.source_tenant
     WHERE e.in_window
         AND o.novel_weight >= 24
@@ -70,12 +74,10 @@ eligible AS (
         AND (
             COALESCE(x.exposure_rank, 0) > 0
             OR NOT w.counted
+            OR o.surprise_millibits IS NULL
             OR (
                 COALESCE(o.prompt_similarity_permille, 0) < 500
-                AND COALESCE(
-                    o.surprise_millibits * (1000 - COALESCE(o.own_fit_permille, 0)) >= 40000000,
-                    TRUE
-                )
+                AND COALESCE(p.points >= c.millinats, FALSE)
             )
         )
         -- The gateway's cache handed over the answer to the same prompt of that tenant.

@@ -3,7 +3,9 @@
 use crate::fitness::Fitness;
 use crate::outcome::Outcome;
 use crate::pipeline::ingest::Ingested;
-use crate::report::controls::{ControlRow, Stratum, other_memory, untriggered};
+use crate::report::controls::{
+    ControlRow, SignalRow, Stratum, other_memory, time_reversed, untriggered,
+};
 use crate::report::finding::{Finding, FindingList, Locator, OverlapFacts, RuleRow};
 use crate::report::model::*;
 use crate::report::{MAX_FINDINGS, Report};
@@ -78,7 +80,12 @@ pub fn fill(facts: &Facts<'_>, session: &mut CaseSession, case: &CaseFolder) -> 
         timeline: take("timeline").iter().map(day).collect(),
         capacity: take("capacity_epochs").iter().map(epoch).collect(),
         sensitivity: take("sensitivity").iter().map(sensitivity).collect(),
-        controls: controls(&take("control_strata"), &take("control_memory")),
+        controls: controls(
+            &take("control_strata"),
+            &take("control_memory"),
+            &take("control_reversed"),
+        ),
+        signals: take("control_signals").iter().map(signal).collect(),
         recipients: take("recipients").iter().map(recipient).collect(),
         findings: findings(facts, &take("findings_list")),
         rules: rules(facts.rules),
@@ -234,7 +241,7 @@ fn sensitivity(row: &Object) -> SensitivityRow {
     }
 }
 
-fn controls(strata: &[Object], memory: &[Object]) -> Vec<ControlRow> {
+fn controls(strata: &[Object], memory: &[Object], reversed: &[Object]) -> Vec<ControlRow> {
     let strata: Vec<Stratum> = strata
         .iter()
         .map(|row| Stratum {
@@ -251,7 +258,28 @@ fn controls(strata: &[Object], memory: &[Object]) -> Vec<ControlRow> {
             int(row, "same_pairs"),
         )
     }));
+    rows.extend(reversed.first().map(|row| {
+        time_reversed(
+            int(row, "reversed_hits"),
+            int(row, "later_pairs"),
+            int(row, "earlier_pairs"),
+        )
+    }));
     rows
+}
+
+fn signal(row: &Object) -> SignalRow {
+    let told = |name: &str| row.get(name).and_then(Value::as_bool).unwrap_or(false);
+    SignalRow {
+        passage: told("passage"),
+        identifier: told("identifier"),
+        fit: told("fit"),
+        engine: told("engine"),
+        first_token: told("first_token"),
+        prompt_length: told("prompt_length"),
+        witnesses: int(row, "witnesses"),
+        responses: int(row, "responses"),
+    }
 }
 
 fn recipient(row: &Object) -> Recipient {

@@ -20,7 +20,7 @@ pub struct Stratum {
 /// One control group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ControlRow {
-    /// `untriggered` or `other_memory`.
+    /// `untriggered`, `other_memory` or `time_reversed`.
     pub control: String,
     /// What was put through the rules: responses, or pairs of response and source.
     pub tried: i64,
@@ -34,6 +34,27 @@ pub struct ControlRow {
     pub expected_low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub expected_high: Option<f64>,
+}
+
+/// One combination of witnesses that speak against the same responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SignalRow {
+    /// A passage of another tenant, whole or in pieces.
+    pub passage: bool,
+    /// An identifier of another tenant.
+    pub identifier: bool,
+    /// The answer fits another tenant's question.
+    pub fit: bool,
+    /// What engines say of the call.
+    pub engine: bool,
+    /// The first token came too soon.
+    pub first_token: bool,
+    /// The prompt was over the limit.
+    pub prompt_length: bool,
+    /// Independent witnesses among them: passage, identifier and fit share a cause and are one.
+    pub witnesses: i64,
+    /// Responses with exactly these.
+    pub responses: i64,
 }
 
 /// Wilson's 95 % interval of a rate; `None` without any trial.
@@ -83,18 +104,29 @@ pub fn untriggered(strata: &[Stratum]) -> ControlRow {
 /// Sources in memory of another process as controls: hits a pair, applied to the pairs within one
 /// process.
 pub fn other_memory(hits: i64, other_pairs: i64, same_pairs: i64) -> ControlRow {
+    pairs("other_memory", hits, other_pairs, same_pairs)
+}
+
+/// Answers that came after the response as its sources: hits a pair, applied to the pairs with what
+/// came before it.
+pub fn time_reversed(hits: i64, later_pairs: i64, earlier_pairs: i64) -> ControlRow {
+    pairs("time_reversed", hits, later_pairs, earlier_pairs)
+}
+
+/// Hits of impossible pairs applied to the possible ones.
+fn pairs(control: &str, hits: i64, impossible: i64, possible: i64) -> ControlRow {
     let mut row = ControlRow {
-        control: "other_memory".into(),
-        tried: other_pairs,
+        control: control.to_owned(),
+        tried: impossible,
         hits,
-        exposed: same_pairs,
+        exposed: possible,
         ..ControlRow::default()
     };
-    if let Some((low, high)) = wilson(hits, other_pairs) {
-        let pairs = same_pairs as f64;
-        row.expected = Some(hits as f64 / other_pairs as f64 * pairs);
-        row.expected_low = Some(low * pairs);
-        row.expected_high = Some(high * pairs);
+    if let Some((low, high)) = wilson(hits, impossible) {
+        let possible = possible as f64;
+        row.expected = Some(hits as f64 / impossible as f64 * possible);
+        row.expected_low = Some(low * possible);
+        row.expected_high = Some(high * possible);
     }
     row
 }
@@ -137,5 +169,10 @@ mod tests {
         let row = other_memory(2, 1000, 500);
         assert_eq!(row.expected, Some(1.0));
         assert_eq!(other_memory(0, 0, 9).expected, None);
+        let row = time_reversed(1, 4000, 8000);
+        assert_eq!(
+            (row.control.as_str(), row.tried, row.exposed, row.expected),
+            ("time_reversed", 4000, 8000, Some(2.0))
+        );
     }
 }

@@ -6,7 +6,7 @@
 //! it may hold text of a prompt or a response, except
 //! [`Finding::preview`](super::finding::Finding).
 
-use super::controls::ControlRow;
+use super::controls::{ControlRow, SignalRow};
 use super::finding::{FindingList, RuleRow};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -62,6 +62,8 @@ pub struct Report {
     pub sensitivity: Vec<SensitivityRow>,
     /// How often the rules hit where nothing can have leaked.
     pub controls: Vec<ControlRow>,
+    /// Which witnesses agree about the flagged and the exposed responses.
+    pub signals: Vec<SignalRow>,
     /// Who received whose data (grades confirmed and probable, exposed, not excluded).
     pub recipients: Vec<Recipient>,
     /// The findings, worst first.

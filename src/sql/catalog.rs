@@ -41,6 +41,9 @@ pub const DISCLOSURES: [&str; 4] = ["proven", "likely", "none_found", "not_asses
 /// Header value that says the rule gives the value in a column of that name.
 pub const IN_COLUMN: &str = "column";
 
+/// Header value of `needs` where a file reads no table: it is a table itself.
+const NOTHING: &str = "-";
+
 /// One SQL file: exactly one statement behind a header of comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryFile {
@@ -201,7 +204,11 @@ fn parse(path: &'static str, sql: &'static str) -> Result<QueryFile, CatalogErro
         severity: take("severity"),
         exposure: take("exposure"),
         disclosure: take("disclosure"),
-        needs: needs.split(',').map(|n| n.trim().to_owned()).collect(),
+        needs: needs
+            .split(',')
+            .map(|n| n.trim().to_owned())
+            .filter(|n| n != NOTHING)
+            .collect(),
         keep_rows: match take("keep").as_deref() {
             None => false,
             Some("rows") if kind == QueryKind::View => true,

@@ -60,7 +60,8 @@ fn check(cases: &[Case]) {
         ]
         .join(" ");
         assert_eq!(got, case.expect, "{}", case.name);
-        assert_eq!((verdict.score, verdict.generation), (None, None));
+        assert_eq!(verdict.generation, None);
+        assert!(verdict.score.is_some_and(|s| (0.0..=1.0).contains(&s)));
         let found = matches!(verdict.grade.as_ref(), "confirmed" | "probable");
         assert_eq!(
             verdict.source_exchange_id.as_deref(),
@@ -478,4 +479,60 @@ fn the_node_that_took_the_prompt_sets_the_limit() {
             (exposure, reasons)
         );
     }
+}
+
+/// The judged exchanges with their overlaps, in a log of several answers.
+#[test]
+fn the_score_follows_the_evidence() {
+    let told = |bits: i64, more: Value| {
+        super::fixture::with(
+            json!({"surprise_millibits": bits * 1000, "own_fit_permille": 0,
+                "prompt_similarity_permille": 0}),
+            &more,
+        )
+    };
+    let long = json!({"prompt_tokens": LONG});
+    let unread = json!({"judged": false, "unjudged_reason": "text_absent",
+        "response_state": "absent"});
+    let exchanges = [
+        source(&json!({})),
+        exchange("nothing", &json!({})),
+        exchange("unread", &unread),
+        exchange("weak", &json!({})),
+        exchange("strong", &json!({})),
+        exchange("alike", &json!({})),
+        exchange("elsewhere", &json!({})),
+        exchange("exposed", &long),
+        exchange("both", &long),
+    ];
+    let overlaps = [
+        overlap("weak", &told(30, json!({}))),
+        overlap("strong", &told(300, json!({"same_share_group": true}))),
+        overlap(
+            "alike",
+            &told(300, json!({"prompt_similarity_permille": 900})),
+        ),
+        overlap("elsewhere", &told(300, json!({"same_share_group": false}))),
+        overlap("both", &told(300, json!({"same_share_group": true}))),
+    ];
+    let mut session = session(&exchanges, &overlaps, &[]);
+    session.run_rules().unwrap();
+    let verdicts = session.run_verdicts().unwrap();
+    let score = |id: &str| {
+        let verdict = verdicts.iter().find(|v| v.exchange_id == id).unwrap();
+        verdict.score.unwrap()
+    };
+    assert!((score("unread") - 0.001).abs() < 1e-6, "the prior");
+    for (less, more) in [
+        ("nothing", "unread"),
+        ("nothing", "weak"),
+        ("weak", "strong"),
+        ("alike", "strong"),
+        ("elsewhere", "strong"),
+        ("nothing", "exposed"),
+        ("strong", "both"),
+    ] {
+        assert!(score(less) < score(more), "{less} against {more}");
+    }
+    assert!(score("both") > 0.8, "{}", score("both"));
 }

@@ -128,7 +128,15 @@ pub(super) fn sample(word: Word) -> Report {
                 hits: 2,
             }]),
             crate::report::controls::other_memory(0, 0, 0),
+            crate::report::controls::time_reversed(1, 4000, 8000),
         ],
+        signals: vec![crate::report::controls::SignalRow {
+            passage: true,
+            prompt_length: true,
+            witnesses: 2,
+            responses: 2,
+            ..Default::default()
+        }],
         recipients: vec![
             Recipient {
                 tenant: Some(word("acme")),

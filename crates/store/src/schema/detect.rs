@@ -174,7 +174,8 @@ table! {
         pub exposure: Word,
         /// Shows foreign text: proven, likely, none_found, not_assessable
         pub disclosure: Word,
-        /// Probability of a leak, 0 to 1; null until calibrated
+        /// Estimated probability that it shows another tenant's text, 0 to 1, one leak in 1,000
+        /// answers being assumed outside a known exposure; null in cases of older versions
         pub score: Option<f64>,
         /// What explains the overlap: kv_leak, gateway_cache, same_question, shared_text and
         /// others; null where there is none
