@@ -3,6 +3,7 @@
 use crate::log_sources::{LogSources, TypedSource};
 use crate::outcome::{FailureKind, failure};
 use crate::phases::{self, Phase, TypedPhase, typed_moment};
+use crate::tenant_map::read_map;
 use anyhow::{Context, Result};
 use pentimento_core::capacity::{CapacityTable, Epoch};
 use pentimento_core::estimate::{ScriptTable, TokenCounter};
@@ -468,35 +469,6 @@ fn tenant_policy(typed: TypedTenants, base: &Path) -> Result<TenantPolicy> {
         internal: typed.internal.into_iter().collect(),
         researchers: typed.researchers.into_iter().collect(),
     })
-}
-
-/// A mapping file: one `source value,tenant` (or tab separated) a line; `#` starts a comment.
-fn read_map(path: &Path) -> Result<BTreeMap<String, String>> {
-    let text = std::fs::read_to_string(path)?;
-    let mut map = BTreeMap::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let (value, tenant) = line.rsplit_once(['\t', ',']).ok_or_else(|| {
-            anyhow::anyhow!("line {}: expected `source value,tenant`", number + 1)
-        })?;
-        let (value, tenant) = (value.trim(), tenant.trim());
-        anyhow::ensure!(
-            !value.is_empty() && !tenant.is_empty(),
-            "line {}: expected `source value,tenant`",
-            number + 1
-        );
-        if let Some(other) = map.insert(value.to_string(), tenant.to_string()) {
-            anyhow::ensure!(
-                other == tenant,
-                "line {}: the value of this line is mapped to two tenants",
-                number + 1
-            );
-        }
-    }
-    Ok(map)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod progress;
 mod report;
 mod settings;
 mod sql;
+mod tenant_map;
 
 use std::process::ExitCode;
 

@@ -7,8 +7,9 @@
 -- why: of all prompts that were recent or in flight, another tenant's explains the answer far
 --      better than its own does; the cut is one expected false hit in 10,000 assessable
 --      responses, and one in 200 where the prompt reached the limit of the engine, since a swap
---      is likely there; up to one in 1,000 it counts where all evidence of that tenant weighs enough
---      (leak_points), and is a lead that grades nothing elsewhere or in a log too small to tell
+--      is likely there; up to one in 1,000 it counts where all evidence of that tenant weighs
+--      enough (leak_points), and is a lead that grades nothing elsewhere or in a log too
+--      small to tell
 WITH exposed AS (
     SELECT
         t.twin_exchange_id AS exchange_id,

@@ -1,12 +1,12 @@
 //! `pentimento audit`: from logs to a case with its report, in one go.
 
 use super::audit_args::resolve;
+use super::custody::{add_custody, key_detail, store_failure};
 use super::report_model::{Facts, fill};
 use super::reveal::reveal;
 use super::suspects::choose;
 use crate::cli::AuditArgs;
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
-use crate::config::Config;
 use crate::fitness::{Fitness, FitnessLimits, outcome};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};
@@ -21,9 +21,8 @@ use crate::sql::findings::RuleRun;
 use crate::sql::session::{CaseSession, SessionOptions, open_case};
 use anyhow::{Context, Result};
 use pentimento_core::overlap::Stats;
-use pentimento_store::StoreError;
 use pentimento_store::case::CaseFolder;
-use pentimento_store::custody::{Act, ChainHead};
+use pentimento_store::custody::ChainHead;
 use pentimento_store::manifest::{
     CaseManifest, CaseStatus, FileDigest, RuleDigest, TableDigest, Tallies, Tool,
 };
@@ -310,35 +309,6 @@ impl Run<'_> {
     }
 }
 
-/// Which private keys open bodies, for the custody log: by fingerprint only.
-pub fn key_detail(config: &Config) -> Option<(&'static str, String)> {
-    let prints = config.keys.as_ref()?.fingerprints();
-    Some(("public_key_sha256", prints.join(" ")))
-}
-
-/// Writes one line of the custody log.
-///
-/// # Errors
-/// Where the case cannot be written.
-pub fn add_custody(
-    case: &CaseFolder,
-    action: &str,
-    reason: Option<&str>,
-    detail: &[(&str, String)],
-) -> Result<ChainHead> {
-    let act = Act {
-        time: now_rfc3339(),
-        action: action.to_string(),
-        actor: None,
-        reason: reason.map(str::to_string),
-        detail: detail
-            .iter()
-            .map(|(k, v)| ((*k).to_string(), v.clone()))
-            .collect(),
-    };
-    case.add_custody(&act).map_err(store_failure)
-}
-
 /// All findings in total order.
 fn all_findings(rules: &[RuleRun]) -> Vec<FindingRow> {
     let mut findings: Vec<FindingRow> = rules.iter().flat_map(|r| r.rows.clone()).collect();
@@ -490,19 +460,4 @@ fn check_something_read(ingested: &Ingested) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Store errors with the exit code that the contract gives them.
-pub fn store_failure(error: StoreError) -> anyhow::Error {
-    let kind = match &error {
-        StoreError::Busy { .. } => FailureKind::Busy,
-        StoreError::Finished { .. }
-        | StoreError::NotACase { .. }
-        | StoreError::NoCase { .. }
-        | StoreError::Key { .. } => FailureKind::Usage,
-        StoreError::Manifest { .. } | StoreError::Custody { .. } => FailureKind::Integrity,
-        _ if error.is_disk_full() => FailureKind::Limit,
-        _ => return anyhow::Error::new(error),
-    };
-    failure(kind, error.to_string())
 }

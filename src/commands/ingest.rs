@@ -1,7 +1,7 @@
 //! `pentimento ingest`: the first stage of an audit alone. Every record becomes a row of the case
 //! or a reject; nothing is searched and nothing decided.
 
-use super::audit::{add_custody, key_detail, store_failure};
+use super::custody::{add_custody, key_detail, store_failure};
 use crate::clock::{now_rfc3339, peak_memory_bytes, random_key};
 use crate::messages::say;
 use crate::outcome::{FailureKind, Outcome, failure};

@@ -4,6 +4,7 @@ pub mod advisories;
 pub mod audit;
 pub mod audit_args;
 pub mod canary;
+pub mod custody;
 pub mod formats;
 pub mod gate;
 pub mod ingest;
