@@ -164,7 +164,8 @@ mod tests {
                     if let Some(&hash) = out.get(from) {
                         let mut alone = Vec::new();
                         hashes(&stretch[from..from + length], least, &mut alone);
-                        assert_eq!(alone, [hash]);
+                        // Behind a light first token another run may fit into it.
+                        assert_eq!(alone.first(), Some(&hash));
                     }
                 }
             });
