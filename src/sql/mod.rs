@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod column;
 mod early_signs;
 pub mod findings;
+mod held;
 pub mod json;
 pub mod output;
 pub mod session;

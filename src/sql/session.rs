@@ -77,6 +77,7 @@ pub fn open_case(tables: &Path, options: &SessionOptions) -> anyhow::Result<Case
         }
         session
             .register_folder(table, &folder)
+            .and_then(|()| session.hold_small(table, tables))
             .with_context(|| format!("table {table}"))?;
     }
     Ok(session)
@@ -325,7 +326,10 @@ impl CaseSession {
         self.wait(frame.collect())
     }
 
-    fn wait<T>(&self, work: impl Future<Output = Result<T, DataFusionError>>) -> anyhow::Result<T> {
+    pub(super) fn wait<T>(
+        &self,
+        work: impl Future<Output = Result<T, DataFusionError>>,
+    ) -> anyhow::Result<T> {
         self.runtime.block_on(work).map_err(engine_error)
     }
 
