@@ -1,12 +1,13 @@
-//! Compressed sources, opened as the program opens them: no panic, no end that does not come, no
-//! more bytes than the ratio allows, and the digests of what went through.
+//! Compressed sources, unpacked as the program unpacks them: no panic, no end that does not come,
+//! no more bytes than the ratio allows, and the digests of what went through.
 #![no_main]
 
-#[path = "../../src/pipeline/open.rs"]
+#[path = "../../src/pipeline/unpack.rs"]
 #[allow(dead_code, reason = "the program uses more of it")]
-mod open;
+mod unpack;
 
-use std::io::Read;
+use std::io::{BufRead, Read};
+use unpack::{Counted, Meter, RatioGuard, buffered, coding, decoder};
 
 /// Decoded bytes that a source may have beyond its ratio, as in the program (64 MiB).
 const FLOOR: u64 = 64 << 20;
@@ -14,21 +15,26 @@ const FLOOR: u64 = 64 << 20;
 const RATIO: u64 = 100;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let path = std::env::temp_dir().join(format!("pentimento-fuzz-{}", std::process::id()));
-    std::fs::write(&path, data).expect("a temporary file");
-    let Ok(mut opened) = open::open(&path, RATIO, true) else {
+    let (received, seen) = (Meter::new(true), Meter::new(true));
+    let mut raw = buffered(Counted::new(data, received.clone()));
+    let Some(coding) = coding(raw.fill_buf().expect("memory")) else {
         return;
     };
+    let Ok(inner) = decoder(coding, raw) else {
+        return;
+    };
+    let mut reader = RatioGuard::new(inner, received.clone(), seen.clone(), RATIO);
     let mut decoded = 0;
     let mut buffer = [0; 1 << 16];
     loop {
-        match opened.reader.read(&mut buffer) {
+        match reader.read(&mut buffer) {
             Ok(0) | Err(_) => break,
             Ok(length) => decoded += length as u64,
         }
     }
-    let received = opened.received().bytes();
-    assert!(received <= data.len() as u64);
-    assert!(decoded <= FLOOR + received * RATIO);
-    assert_eq!(opened.received().sha256().len(), 64);
+    let received = received.digest();
+    assert!(received.bytes() <= data.len() as u64);
+    assert!(decoded <= FLOOR + received.bytes() * RATIO);
+    assert!(seen.bytes() >= decoded);
+    assert_eq!(received.sha256().len(), 64);
 });
