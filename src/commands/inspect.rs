@@ -4,9 +4,9 @@
 //! a mapping for the configuration. Texts of prompts and responses are told by length only.
 
 use super::inspect_text::{hints, masked, write_text};
-use super::log_pass::scan_settings;
 use crate::outcome::{FailureKind, Outcome, failure};
 use crate::pipeline::discover::{Input, Place, discover};
+use crate::pipeline::ingest::settings_of;
 use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
 use crate::progress::{Progress, ProgressMode};
 use crate::settings::{AssumedTime, load_config, size_bytes};
@@ -174,7 +174,7 @@ pub fn run(args: &InspectArgs) -> Result<Outcome> {
         let why = "inspect looks at files, not at standard input";
         return Err(failure(FailureKind::Usage, why));
     }
-    let settings = scan_settings(&config, 1, BLOCK_BYTES, &inputs);
+    let settings = settings_of(&config, (1, BLOCK_BYTES), None, &inputs);
     let mut unknown = Vec::new();
     let mut out = std::io::stdout().lock();
     for (number, input) in inputs.iter().enumerate() {

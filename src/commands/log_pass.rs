@@ -2,17 +2,13 @@
 
 use crate::config::Config;
 use crate::outcome::{FailureKind, failure};
-use crate::pipeline::archive::{Stash, Unpacking};
-use crate::pipeline::bodies::BodyObjects;
 use crate::pipeline::discover::{Input, Place, discover};
-use crate::pipeline::ingest::total_bytes;
+use crate::pipeline::ingest::{settings_of, total_bytes};
 use crate::pipeline::scan::{BlockWork, ScanSettings, scan_source};
 use crate::progress::{Progress, ProgressMode};
 use crate::settings::worker_threads;
 use anyhow::{Context, Result};
 use pentimento_core::format::frame::Block;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Logs to read, and how.
 pub struct LogPass {
@@ -31,33 +27,6 @@ pub struct Coverage {
     pub unread: usize,
     /// Sources that could not be read to their end.
     broken: Vec<String>,
-}
-
-/// How logs are scanned where there is no case.
-pub fn scan_settings(
-    config: &Config,
-    threads: usize,
-    block_bytes: usize,
-    inputs: &[Input],
-) -> ScanSettings {
-    let unpacking = Unpacking {
-        max_ratio: config.max_ratio,
-        scratch: None,
-        stash: Stash::default(),
-    };
-    let longest = config.max_record_bytes;
-    ScanSettings {
-        bodies: Arc::new(BodyObjects::among(inputs, longest, unpacking.clone())),
-        max_record_bytes: config.max_record_bytes,
-        unpacking,
-        zone: config.zone.clone(),
-        year: config.year,
-        keys: config.keys.clone(),
-        sources: config.sources.clone(),
-        block_bytes,
-        blocks_in_flight: threads,
-        stdin_copy: PathBuf::new(),
-    }
 }
 
 impl LogPass {
@@ -84,7 +53,7 @@ impl LogPass {
             return Err(failure(FailureKind::Usage, no_stdin));
         }
         Ok(LogPass {
-            settings: scan_settings(config, threads, block_bytes, &inputs),
+            settings: settings_of(config, (threads, block_bytes), None, &inputs),
             inputs,
             progress: Progress::new(progress, quiet),
         })

@@ -62,23 +62,42 @@ pub fn scan_settings(
     case: &CaseFolder,
     inputs: &[Input],
 ) -> ScanSettings {
+    ScanSettings {
+        stdin_copy: stdin_copy(case),
+        ..settings_of(
+            config,
+            (resources.threads, resources.block_bytes),
+            Some(scratch::folder(case)),
+            inputs,
+        )
+    }
+}
+
+/// Scan settings of a configuration, without a copy of standard input. `blocks`: how many are in
+/// flight, and their size in bytes; `scratch`: where archives are put aside.
+pub fn settings_of(
+    config: &Config,
+    blocks: (usize, usize),
+    scratch: Option<PathBuf>,
+    inputs: &[Input],
+) -> ScanSettings {
     let unpacking = Unpacking {
         max_ratio: config.max_ratio,
-        scratch: Some(scratch::folder(case)),
+        scratch,
         stash: Stash::default(),
     };
     let longest = config.max_record_bytes;
     ScanSettings {
         bodies: Arc::new(BodyObjects::among(inputs, longest, unpacking.clone())),
-        max_record_bytes: config.max_record_bytes,
+        max_record_bytes: longest,
         unpacking,
         zone: config.zone.clone(),
         year: config.year,
         keys: config.keys.clone(),
         sources: config.sources.clone(),
-        block_bytes: resources.block_bytes,
-        blocks_in_flight: resources.threads,
-        stdin_copy: stdin_copy(case),
+        block_bytes: blocks.1,
+        blocks_in_flight: blocks.0,
+        stdin_copy: PathBuf::new(),
     }
 }
 
