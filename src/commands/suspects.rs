@@ -49,6 +49,7 @@ pub fn choose(
         &settings.asked,
         case,
         log_bytes.max(0) as u64,
+        ingested.searchable,
         &settings.resources,
         suspects.as_ref(),
     )

@@ -2,7 +2,7 @@
 //! reject, and the sums are checked.
 
 use super::archive::{Stash, Unpacking};
-use super::assemble::{LinkSummary, assemble};
+use super::assemble::{LinkSummary, assemble, is_triggered};
 use super::bodies::BodyObjects;
 use super::collect::{Collector, Window};
 use super::discover::{Input, Place};
@@ -51,6 +51,8 @@ pub struct Ingested {
     pub links: LinkSummary,
     /// Exchanges written.
     pub exchanges: u64,
+    /// Answers that can be searched, and those of them at or over the limit.
+    pub searchable: (u64, u64),
     /// Tables written.
     pub tables: Vec<TableDigest>,
 }
@@ -175,7 +177,12 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
         let names = (0..collector.models.len() as u32).filter_map(|n| collector.models.name(n));
         events.finish(job.config, &names.collect::<Vec<_>>())?
     };
-    let links = assemble(&mut collector, &config, |row| Ok(writer.push(&row)?))?;
+    let mut searchable = (0, 0);
+    let links = assemble(&mut collector, &config, |row| {
+        searchable.0 += u64::from(row.judged);
+        searchable.1 += u64::from(row.judged && is_triggered(&row));
+        Ok(writer.push(&row)?)
+    })?;
     let summary = writer.finish()?;
     let taken: i64 = collector.sources.iter().map(|s| s.exchanges).sum();
     anyhow::ensure!(
@@ -194,6 +201,7 @@ pub fn ingest(job: &IngestJob<'_>, progress: &Progress) -> Result<Ingested> {
         sources: std::mem::take(&mut collector.sources),
         links,
         exchanges: summary.rows as u64,
+        searchable,
         tables,
     })
 }

@@ -60,7 +60,8 @@ impl Chosen {
 }
 
 /// Chooses, and where not every answer is searched writes `exchanges` anew to say so. `suspects`:
-/// ids of the exchanges that the query of `--suspects` gave.
+/// ids of the exchanges that the query of `--suspects` gave;
+/// `searchable` and `triggered`: answers with text, and those of them at or over the limit.
 ///
 /// # Errors
 /// A case that cannot be read or written.
@@ -68,6 +69,7 @@ pub fn narrow(
     asked: &Asked,
     case: &CaseFolder,
     log_bytes: u64,
+    (searchable, triggered): (u64, u64),
     resources: &Resources,
     suspects: Option<&HashSet<String>>,
 ) -> Result<Chosen> {
@@ -75,7 +77,6 @@ pub fn narrow(
         let why = "--suspects chose them".to_owned();
         return rewrite(case, why, |row| ids.contains(&row.exchange_id));
     }
-    let (searchable, triggered) = count(case)?;
     let full = |why: String| Chosen {
         mode: Mode::Full,
         searched: searchable,
@@ -115,17 +116,6 @@ fn minutes(seconds: f64) -> String {
     } else {
         format!("{:.0} min", seconds / 60.0)
     }
-}
-
-/// Answers that can be searched, and those of them at or over the limit.
-fn count(case: &CaseFolder) -> Result<(u64, u64)> {
-    let (mut searchable, mut triggered) = (0, 0);
-    for row in read_rows::<ExchangeRow>(&case.tables())? {
-        let row = row?;
-        searchable += u64::from(row.judged);
-        triggered += u64::from(row.judged && is_triggered(&row));
-    }
-    Ok((searchable, triggered))
 }
 
 /// Writes `exchanges` anew; the ones that are not kept read `not_searched`.
